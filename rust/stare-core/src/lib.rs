@@ -1,0 +1,1 @@
+//! The numerical core of STARE: slices in, slices out, no Python.

@@ -1,0 +1,11 @@
+//! `stare._core`: checks arguments, releases the GIL, maps errors. No logic lives here.
+
+use pyo3::prelude::*;
+
+/// The compiled core of STARE.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}
