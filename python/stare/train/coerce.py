@@ -17,14 +17,18 @@ __all__ = ["build", "check_fields", "choice", "coerce", "field_types", "interval
 T = TypeVar("T")
 
 
-@cache
-def field_types(cls: Any) -> dict[str, Any]:
+def field_types(cls: type) -> dict[str, Any]:
     """Field name -> resolved annotation of a dataclass, in declaration order."""
+    return _field_types(cls)
+
+
+@cache
+def _field_types(cls: Any) -> dict[str, Any]:
     hints = get_type_hints(cls)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
 
 
-def coerce(value: object, annotation: Any, name: str) -> Any:
+def coerce(value: Any, annotation: Any, name: str) -> Any:
     """Return `value` as the annotated type, or raise.
 
     Only lossless conversions happen: int -> float, list -> tuple. A bool is never an int and a
@@ -64,7 +68,7 @@ def coerce(value: object, annotation: Any, name: str) -> Any:
     elif origin in (dict, Mapping) or annotation is dict:
         if isinstance(value, Mapping):
             return dict(value)
-    elif dataclasses.is_dataclass(annotation):
+    elif isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
         if isinstance(value, annotation):
             return value
         if isinstance(value, Mapping):

@@ -22,7 +22,7 @@ METRICS = tuple(
         (
             "step",
             "steps",
-            "training steps done, counted from 1; 0 is the evaluation before training",
+            "training steps done; 0 is the evaluation before training",
         ),
         ("entropy/batch", "nats", "token-mean entropy of the kept batch: what the controller sees"),
         ("entropy/rollouts", "nats", "token-mean entropy of all rollouts, dropped groups included"),

@@ -190,7 +190,7 @@ class TensorBoardWriter:
             from torch.utils.tensorboard.writer import SummaryWriter
         except ImportError:
             raise MissingExtraError("tensorboard", "tensorboard", "run.tensorboard=true") from None
-        self._writer: Any = SummaryWriter(str(folder))  # type: ignore[no-untyped-call]
+        self._writer: Any = SummaryWriter(str(folder))
 
     def write(self, row: Mapping[str, float | int | None]) -> None:
         """Log every number of the row."""
