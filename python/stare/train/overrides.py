@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
@@ -27,13 +29,17 @@ def preset_names() -> list[str]:
     return sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".toml"))
 
 
-def known_keys(cls: type = TrainConfig, prefix: str = "") -> list[str]:
+def known_keys() -> list[str]:
     """Every dotted key of the configuration, in order."""
-    keys: list[str] = []
+    return [key for key, _ in _leaves(TrainConfig)]
+
+
+def _leaves(cls: type, prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, annotation in field_types(cls).items():
-        nested = isinstance(annotation, type) and hasattr(annotation, "__dataclass_fields__")
-        keys += known_keys(annotation, f"{prefix}{name}.") if nested else [prefix + name]
-    return keys
+        if isinstance(annotation, type) and is_dataclass(annotation):
+            yield from _leaves(annotation, f"{prefix}{name}.")
+        else:
+            yield prefix + name, annotation
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -61,7 +67,14 @@ def parse_override(text: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         return key, None if raw in ("none", "null") else raw
     # A newline in the argument could smuggle in further keys: then it was no literal.
-    return key, table["value"] if len(table) == 1 else raw
+    value = table["value"] if len(table) == 1 else raw
+    # `run.out=2026` is meant as text: a key that takes only strings keeps what was typed.
+    return key, raw if key in _text_keys() and not isinstance(value, str) else value
+
+
+@cache
+def _text_keys() -> frozenset[str]:
+    return frozenset(k for k, a in _leaves(TrainConfig) if a is str or a == (str | None))
 
 
 def load_config(source: str | Path | None = None, overrides: Sequence[str] = ()) -> TrainConfig:
@@ -102,7 +115,7 @@ def _read(source: str | Path, seen: tuple[str, ...]) -> dict[str, Any]:
             text = (resources.files("stare.train") / "presets" / f"{name}.toml").read_text("utf-8")
         else:
             text = path.read_text(encoding="utf-8")
-        table = tomllib.loads(text)
+        table: dict[str, Any] = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"configuration {name} cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
@@ -138,15 +151,22 @@ def _put(table: dict[str, Any], key: str, value: Any) -> None:
 
 def environment() -> dict[str, Any]:
     """Versions and hardware, for `config.json`: what a reader needs to repeat the run."""
-    packages = {"stare": "stare-rl", "torch": "torch", "transformers": "transformers"}
-    packages |= {"numpy": "numpy"}
+    packages = ("torch", "transformers", "numpy")
     return {
-        "versions": {"python": platform.python_version()}
-        | {name: _version(package) for name, package in packages.items()},
+        "versions": {"stare": _own_version(), "python": platform.python_version()}
+        | {name: _version(name) for name in packages},
         "platform": platform.platform(),
         "cpu": _cpu_name(),
         "gpus": _gpu_names(),
     }
+
+
+def _own_version() -> str | None:
+    try:
+        from stare._core import __version__
+    except ImportError:  # a tree whose extension was not built
+        return _version("stare-rl")
+    return __version__
 
 
 def _version(package: str) -> str | None:
