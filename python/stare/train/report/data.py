@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,17 @@ from stare.errors import ArgumentError, RunError
 from stare.train.metrics import MetricsHistory, read_metrics
 from stare.train.runfolder import read_config, read_status
 
-__all__ = ["BAND", "MAX_POINTS", "Run", "curve", "load_runs", "spread", "tail_mean", "within_band"]
+__all__ = [
+    "BAND",
+    "MAX_POINTS",
+    "Run",
+    "curve",
+    "load_runs",
+    "replace_file",
+    "spread",
+    "tail_mean",
+    "within_band",
+]
 
 MAX_POINTS = 600
 """Points of a curve on the page; longer runs are averaged over buckets of steps."""
@@ -130,6 +140,23 @@ def curve(run: Run, key: str, bucket: int = 1) -> tuple[list[float], list[float]
     # Sparse series (evaluations) keep their own step; dense ones get the centre of the bucket.
     xs = [p[0][0] if len(p) == 1 else g * bucket + (bucket + 1) / 2 for g, p in groups.items()]
     return xs, [math.fsum(v for _, v in p) / len(p) for p in groups.values()]
+
+
+def replace_file(path: Path, what: str, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file, then rename it to `path`: whole or not at all.
+
+    Raises:
+        RunError: the file cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(temporary)
+        temporary.replace(path)
+    except OSError as error:
+        raise RunError(f"{what} {path} cannot be written: {error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def tail_mean(run: Run, key: str, share: float = 0.1) -> float | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stare.errors import MissingExtraError, RunError
-from stare.train.report.data import BAND, Run, curve, load_runs
+from stare.train.report.data import BAND, Run, curve, load_runs, replace_file
 
 __all__ = ["build_png"]
 
@@ -38,7 +38,7 @@ def build_png(runs: Sequence[str | Path], out: str | Path, *, dpi: int = 150) ->
     Raises:
         ArgumentError: no runs, or one given twice.
         MissingExtraError: matplotlib is not installed.
-        RunError: a folder without metrics, or a file that cannot be written.
+        RunError: a folder without metrics, no curve to draw, or a file that cannot be written.
     """
     loaded = load_runs(runs)
     try:
@@ -48,8 +48,10 @@ def build_png(runs: Sequence[str | Path], out: str | Path, *, dpi: int = 150) ->
     except ImportError:
         raise MissingExtraError("matplotlib", "train", "a PNG report") from None
     panels = [p for p in (_panel(loaded, *spec) for spec in _PANELS) if p is not None]
-    columns = min(3, max(1, len(panels)))
-    rows = math.ceil(len(panels) / columns) or 1
+    if not panels:
+        raise RunError("the runs have no curve that the figure shows")
+    columns = min(3, len(panels))
+    rows = math.ceil(len(panels) / columns)
     figure = Figure(figsize=(4 * columns, 3.0 * rows + 0.45), layout="constrained")
     FigureCanvasAgg(figure)
     handles: dict[str, Any] = {}
@@ -66,13 +68,9 @@ def build_png(runs: Sequence[str | Path], out: str | Path, *, dpi: int = 150) ->
         frameon=False, fontsize=10,
     )  # fmt: skip
     path = Path(out)
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(temporary, format="png", dpi=dpi, facecolor="white")
-        temporary.replace(path)
-    except OSError as error:
-        raise RunError(f"figure {path} cannot be written: {error}") from error
+    replace_file(
+        path, "figure", lambda t: figure.savefig(t, format="png", dpi=dpi, facecolor="white")
+    )
     return path
 
 

@@ -44,12 +44,12 @@ function lines(key) {
   });
 }
 
+// Counted, not accumulated: `v += step` never ends where step is below the rounding of v.
 function ticks(low, high, n) {
   const raw = (high - low) / n, p = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((m) => m * p).find((s) => s >= raw);
-  const out = [];
-  for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + step * 1e-9; v += step) out.push(Math.abs(v) < step * 1e-9 ? 0 : v);
-  return out;
+  const step = [1, 2, 2.5, 5].map((m) => m * p).find((s) => s >= raw) || 10 * p;
+  const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9);
+  return Array.from({ length: Math.max(0, Math.min(30, last - first + 1)) }, (_, i) => (first + i) * step);
 }
 const format = (v) => v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(1) : String(+v.toPrecision(4));
 
@@ -96,7 +96,8 @@ class Panel {
       for (const ys of [l.ys, l.low, l.high]) if (ys) for (const y of ys) { if (y < y0) y0 = y; if (y > y1) y1 = y; }
     }
     if (choice.zero) y0 = Math.min(0, y0);
-    const pad = (y1 - y0) * 0.05 || Math.abs(y1) * 0.1 || 0.5;
+    const flat = y1 - y0 <= 1e-9 * Math.max(Math.abs(y0), Math.abs(y1)); // equal but for rounding
+    const pad = flat ? Math.abs(y1) * 0.1 || 0.5 : (y1 - y0) * 0.05;
     y1 += pad; if (!(choice.zero && y0 === 0)) y0 -= pad;
     if (x0 > 0 && x0 < x1 / 50) x0 = 0;
     if (x1 > DATA.steps * 0.98) x1 = DATA.steps; // the last bucket's centre is not the last step

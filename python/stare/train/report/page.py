@@ -10,8 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from stare.errors import RunError
-from stare.train.report.data import BAND, MAX_POINTS, Run, curve, load_runs
+from stare.train.report.data import BAND, MAX_POINTS, Run, curve, load_runs, replace_file
 from stare.train.report.tables import arms_table, config_differences, runs_table
 
 __all__ = ["build_report"]
@@ -81,13 +80,7 @@ def build_report(runs: Sequence[str | Path], out: str | Path) -> Path:
     """
     page = render(load_runs(runs))
     path = Path(out)
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(page, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise RunError(f"report {path} cannot be written: {error}") from error
+    replace_file(path, "report", lambda temporary: temporary.write_text(page, encoding="utf-8"))
     return path
 
 
