@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stare.errors import ConfigError, RunError
+from stare.train import config as config_module
 from stare.train.config import (
     DataConfig,
     EvalConfig,
@@ -216,16 +218,13 @@ def test_a_round_asks_for_a_multiple_of_what_is_missing() -> None:
 
 
 def test_every_field_has_words_under_it() -> None:
-    from stare.train import sections
-
-    source = Path(sections.__file__).read_text()
-    for name in sections.__all__:
-        cls = getattr(sections, name)
-        if dataclasses.is_dataclass(cls) and name != "StareSection":
-            for field in dataclasses.fields(cls):
-                block = source.partition(f"class {name}")[2]
-                after = block.partition(f"\n    {field.name}: ")[2].split("\n    ", 1)[1]
-                assert after.lstrip().startswith('"""'), f"{name}.{field.name}"
+    classes = [getattr(config_module, name) for name in config_module.__all__]
+    for cls in classes:
+        if dataclasses.is_dataclass(cls) and cls.__module__.startswith("stare.train"):
+            block = inspect.getsource(cls)
+            for name in cls.__annotations__:
+                after = block.partition(f"\n    {name}: ")[2].split("\n    ", 1)[1]
+                assert after.lstrip().startswith('"""'), f"{cls.__name__}.{name}"
 
 
 def test_environment_is_json_with_versions() -> None:
