@@ -1,0 +1,98 @@
+"""The metric keys of `metrics.jsonl`, as data: the documentation table is made from this."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = ["METRICS", "MetricKey", "is_metric_key", "metric_table"]
+
+
+class MetricKey(NamedTuple):
+    """One key: what it is measured in and what it means."""
+
+    key: str
+    unit: str
+    meaning: str
+
+
+METRICS = tuple(
+    MetricKey(*row)
+    for row in (
+        (
+            "step",
+            "steps",
+            "training steps done; 0 is the evaluation before training",
+        ),
+        ("entropy/batch", "nats", "token-mean entropy of the kept batch: what the controller sees"),
+        ("entropy/rollouts", "nats", "token-mean entropy of all rollouts, dropped groups included"),
+        ("entropy/target", "nats", "H_tgt of this step"),
+        ("stare/gate", "0 or 1", "1 where entropy/batch is below the target"),
+        ("stare/w", "factor", "live amplification W"),
+        ("stare/m", "factor", "live attenuation M"),
+        ("stare/selected_frac", "share", "reweighted tokens among the tokens with an advantage"),
+        ("stare/base_in", "share", "tokens with A > 0 whose update raises entropy (s > s*)"),
+        ("stare/sel_in", "share", "selected tokens with A > 0 whose update raises entropy"),
+        ("stare/lambda", "nats", "Lambda: first-order entropy decrease per unit learning rate"),
+        ("stare/gamma", "nats", "Gamma: the part of it that W acts on; W* = 1 + Lambda/Gamma"),
+        ("stare/ignored_nonfinite", "count", "non-finite entropies the controller ignored so far"),
+        ("stare/alarms", "count", "steps so far with an entropy above the ceiling"),
+        ("groups/kept", "count", "groups with signal in the batch"),
+        ("groups/generated", "count", "groups sampled for this step, all rounds"),
+        ("groups/mixed_frac", "share", "sampled groups with unequal rewards"),
+        ("groups/all_solved_frac", "share", "sampled groups with every response right"),
+        ("groups/none_solved_frac", "share", "sampled groups with every response wrong"),
+        ("groups/refills", "count", "sampling rounds after the first"),
+        ("groups/short", "count", "groups missing from the batch after the last refill"),
+        ("groups/too_long", "count", "prompts dropped because they exceed the limit"),
+        ("reward/rollouts", "reward", "mean reward of all rollouts"),
+        ("reward/batch", "reward", "mean reward of the kept batch"),
+        ("length/mean", "tokens", "mean response length of all rollouts"),
+        ("length/max", "tokens", "longest response"),
+        ("truncated_frac", "share", "responses cut off by the token limit"),
+        ("verify/undecided_frac", "share", "responses that the reward could not decide"),
+        ("loss/total", "1", "loss of the step, averaged over its optimiser steps"),
+        ("loss/clip_high_frac", "share", "tokens clipped from above"),
+        ("loss/clip_low_frac", "share", "tokens clipped from below"),
+        ("loss/clip_dual_frac", "share", "tokens bounded by the dual clip"),
+        ("kl/old", "nats", "token-mean KL(old || new) estimate within the step"),
+        ("kl/rollout", "nats", "token-mean KL(sampler || trainer) estimate: their mismatch"),
+        ("optim/grad_norm", "1", "global gradient norm before clipping"),
+        ("optim/lr", "1", "learning rate of the last optimiser step"),
+        ("optim/skipped", "count", "optimiser steps skipped for a non-finite gradient"),
+        ("speed/tokens_per_s", "tokens/s", "response tokens of the step over time/step"),
+        ("memory/peak_mb", "MB", "peak memory: CUDA allocator, else resident set of the process"),
+        ("time/rollout", "s", "sampling and grading"),
+        ("time/update", "s", "forward, backward and optimiser"),
+        ("time/step", "s", "the whole step, evaluation and checkpoint left out"),
+        ("time/checkpoint", "s", "writing the previous checkpoint"),
+        ("time/eval", "s", "evaluation"),
+        ("eval/pass@k", "share", "unbiased pass@k on held-out problems (k as configured)"),
+        ("eval/greedy", "share", "held-out problems solved by greedy decoding"),
+        ("eval/entropy", "nats", "token-mean entropy of the evaluation samples"),
+        ("eval/length", "tokens", "mean response length of the evaluation samples"),
+        ("eval/problems", "count", "held-out problems evaluated"),
+        ("eval/undecided_frac", "share", "evaluation samples that could not be decided"),
+    )
+)
+"""Every `eval/` mean has a twin with the suffix `_se`: its standard error over problems."""
+
+_KNOWN = {m.key for m in METRICS}
+_PASS = re.compile(r"eval/pass@[1-9][0-9]*")
+
+
+def is_metric_key(key: str) -> bool:
+    """Whether a key is on the list (or starts with `extra/`, the room for plug-ins).
+
+    Example:
+        >>> is_metric_key("eval/pass@8_se"), is_metric_key("entropy/batches")
+        (True, False)
+    """
+    base = key[:-3] if key.startswith("eval/") and key.endswith("_se") else key
+    return base in _KNOWN or bool(_PASS.fullmatch(base)) or key.startswith("extra/")
+
+
+def metric_table() -> str:
+    """The list as a Markdown table."""
+    rows = [f"| `{m.key}` | {m.unit} | {m.meaning} |" for m in METRICS]
+    return "\n".join(["| key | unit | meaning |", "|---|---|---|", *rows])
