@@ -26,6 +26,8 @@ def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 def _interval(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ConfigError(f"{name} must be a number, got {value!r}")
     ok = math.isfinite(value) and (value > low if open_low else value >= low) and value <= high
     if not ok:
         left = "(" if open_low else "["
