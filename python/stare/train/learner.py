@@ -15,9 +15,9 @@ from torch import Tensor
 from stare.algo.advantages import broadcast_advantages, group_advantages
 from stare.algo.gate import GateState, TargetEntropyController
 from stare.algo.loss import LossStats, loss_normalizer, policy_loss
-from stare.algo.reweight import reweight
+from stare.algo.reweight import reweight, token_weights
 from stare.algo.surprisal import TokenStatistics, token_statistics
-from stare.algo.theory import entropy_pressure
+from stare.algo.theory import PressurePool, entropy_pressure
 from stare.train.batch import Batch, micro_batches
 from stare.train.config import TrainConfig
 
@@ -55,6 +55,7 @@ class Learner:
             self.optimizer, lambda done: min(1.0, (done + 1) / warmup)
         )
         self.controller = TargetEntropyController(config.stare)
+        self.pressure = PressurePool()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything an update changes besides the weights."""
@@ -62,6 +63,7 @@ class Learner:
             "optimizer": self.optimizer.state_dict(),
             "scheduler": self.scheduler.state_dict(),
             "controller": self.controller.state_dict(),
+            "pressure": self.pressure.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -69,6 +71,7 @@ class Learner:
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
         self.controller.load_state_dict(state["controller"])
+        self.pressure.load_state_dict(state["pressure"])
 
     def step(self, batch: Batch) -> dict[str, float | None]:
         """Update the policy once on a batch (or `mini_batches` x `epochs` times) and report.
@@ -120,7 +123,7 @@ class Learner:
         metrics |= totals.as_dict()
         metrics |= {
             "entropy/batch": entropy,
-            "entropy/target": self.controller.target,
+            "entropy/target": gate.target,
             "optim/grad_norm": sum(grad_norms) / len(grad_norms),
             "optim/lr": self.optimizer.param_groups[0]["lr"],
         }
@@ -136,20 +139,31 @@ class Learner:
             scale=self.config.advantage.scale,
             eps=self.config.advantage.eps,
         )
-        plain_BT = broadcast_advantages(advantages_B, batch.mask_BT)
-        if not self.config.stare.enabled:
-            return plain_BT, _pressure(old, plain_BT, plain_BT, batch.mask_BT)
-        weighted_BT, stats = reweight(
-            advantages_B,
+        inputs = {
+            "mask": batch.mask_BT,
+            "config": self.config.stare,
+            "entropy": old.entropy,
+            "concentration": old.concentration,
+        }
+        # Which tokens the gate would reweight is worth knowing also while it is off.
+        would_be_BT, _ = token_weights(old.logprobs, advantages_B, **inputs)
+        pressure = entropy_pressure(
             old.logprobs,
+            old.entropy,
+            old.concentration,
+            advantages_B,
             batch.mask_BT,
-            config=self.config.stare,
-            gate=gate,
-            entropy=old.entropy,
-            concentration=old.concentration,
+            selected=would_be_BT != 1,
         )
-        metrics = _pressure(old, plain_BT, weighted_BT, batch.mask_BT)
-        return weighted_BT, metrics | dict(stats.as_dict(prefix="stare/"))
+        self.pressure.add(pressure)
+        metrics = pressure.as_dict() | {
+            "stare/w_star": self.pressure.pooled.w_star,
+            "stare/w_star_exact": self.pressure.pooled.w_star_exact,
+        }
+        if not self.config.stare.enabled:
+            return broadcast_advantages(advantages_B, batch.mask_BT), metrics
+        weighted_BT, stats = reweight(advantages_B, old.logprobs, gate=gate, **inputs)
+        return weighted_BT, metrics | stats.as_dict(prefix="stare/")
 
     def _autocast(self) -> AbstractContextManager[object]:
         if self.config.model.dtype == "bfloat16":
@@ -217,8 +231,3 @@ def _masked_mean(values_BT: Tensor, mask_BT: Tensor) -> float:
     count = int(mask_BT.sum())
     return float(values_BT[mask_BT].double().sum() / count) if count else float("nan")
 
-
-def _pressure(
-    old: TokenStatistics, plain_BT: Tensor, weighted_BT: Tensor, mask_BT: Tensor
-) -> dict[str, float | None]:
-    ...

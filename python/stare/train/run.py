@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import sys
 import time
@@ -12,20 +13,20 @@ import torch
 
 from stare.seeds import derive_seed
 from stare.train.batch import make_batch
-from stare.train.checkpoint import CheckpointStore
+from stare.train.checkpoint import CheckpointStore, rng_state, set_rng_state
 from stare.train.collect import Collected, collect
-from stare.train.config import TrainConfig
-from stare.train.environment import describe_environment
+from stare.train.config import TrainConfig, to_dict
 from stare.train.evaluate import Evaluation, evaluate
 from stare.train.learner import Learner
-from stare.train.metrics import MetricsWriter
+from stare.train.metrics import open_writers
+from stare.train.overrides import environment
 from stare.train.progress import Progress
 from stare.train.runfolder import RunFolder, write_json
 from stare.train.session import Session, build_session, pick_device
 
 __all__ = ["train"]
 
-Metrics = dict[str, float | None]
+Metrics = dict[str, float | int | None]
 
 
 def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
@@ -43,35 +44,46 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
         # On a CPU every operation used here has a deterministic version; on CUDA a few only warn.
         torch.use_deterministic_algorithms(True, warn_only=device.type == "cuda")
         torch.utils.deterministic.fill_uninitialized_memory = False
-    environment = describe_environment(device)
-    with RunFolder(out, config, resume=resume, environment=environment) as folder:
+    with RunFolder(out, config, resume=resume, environment=environment()) as folder:
         step = 0
         try:
             session = build_session(config, device)
             learner = Learner(session.model, config, device)
             store = CheckpointStore(folder.checkpoints_path, keep=config.run.keep_checkpoints)
             step = _restore(store, session, learner) if folder.resumed else 0
-            with (
-                MetricsWriter(folder.path, config.run) as writer,
-                Progress(config, name=out.name, start=step) as progress,
-            ):
+            with contextlib.ExitStack() as stack:
+                writers = open_writers(
+                    folder.path,
+                    tensorboard=config.run.tensorboard,
+                    wandb=config.run.wandb,
+                    wandb_project=config.run.wandb_project,
+                    config=to_dict(config),
+                )
+                for writer in writers:
+                    stack.callback(writer.close)
+                progress = stack.enter_context(Progress(config, name=out.name, start=step))
+
+                def log(row: Metrics) -> None:
+                    for writer in writers:
+                        writer.write(row)
+                    progress.update(row)
+
                 folder.set_status("running", step=step)
                 if step == 0 and config.eval.every:
-                    writer.write(0, _evaluate(config, session, folder.path, step=0))
+                    log({"step": 0, **_evaluate(config, session, folder.path, step=0)})
+                saving = 0.0
                 while step < config.run.steps:
                     step += 1
-                    metrics = _train_step(config, session, learner, step)
-                    if config.eval.every and (
-                        step % config.eval.every == 0 or step == config.run.steps
-                    ):
-                        metrics |= _evaluate(config, session, folder.path, step=step)
+                    last = step == config.run.steps
+                    row = {"step": step, **_train_step(config, session, learner, step)}
+                    if config.eval.every and (last or step % config.eval.every == 0):
+                        row |= _evaluate(config, session, folder.path, step=step)
+                    log(row | {"time/checkpoint": saving})
                     began = time.perf_counter()
-                    writer.write(step, metrics)
                     every = config.run.checkpoint_every
-                    if step == config.run.steps or (every and step % every == 0):
+                    if last or (every and step % every == 0):
                         store.save(_state(session, learner), step)
-                    metrics["time/checkpoint"] = time.perf_counter() - began
-                    progress.update(step, metrics)
+                    saving = time.perf_counter() - began
             folder.set_status("finished", step=step)
         except BaseException as error:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -151,6 +163,7 @@ def _rollout_entropy(collected: Collected) -> float | None:
 
 
 def _evaluate(config: TrainConfig, session: Session, folder: Path, *, step: int) -> Metrics:
+    began = time.perf_counter()
     session.model.eval()
     result: Evaluation = evaluate(
         session.held_out,
@@ -163,7 +176,7 @@ def _evaluate(config: TrainConfig, session: Session, folder: Path, *, step: int)
     )
     # The counts behind the latest scores, for intervals and for pooling over seeds.
     write_json(folder / "eval.json", {"step": step, **asdict(result)})
-    return result.scores(config.eval.ks)
+    return result.scores(config.eval.ks) | {"time/eval": time.perf_counter() - began}
 
 
 def _state(session: Session, learner: Learner) -> dict[str, object]:
@@ -171,18 +184,21 @@ def _state(session: Session, learner: Learner) -> dict[str, object]:
         "model": session.model.state_dict(),
         "learner": learner.state_dict(),
         "stream": session.stream.state_dict(),
+        "rng": rng_state(),
     }
 
 
 def _restore(store: CheckpointStore, session: Session, learner: Learner) -> int:
-    found = store.load_latest()
+    found = store.latest()
     if found is None:
         return 0
-    step, state = found
-    session.model.load_state_dict(state["model"])
-    learner.load_state_dict(state["learner"])
-    session.stream.load_state_dict(state["stream"])
-    return step
+    for message in found.skipped:
+        print(f"warning: {message}; an older checkpoint is used", file=sys.stderr)
+    session.model.load_state_dict(found.state["model"])
+    learner.load_state_dict(found.state["learner"])
+    session.stream.load_state_dict(found.state["stream"])
+    set_rng_state(found.state["rng"])
+    return found.step
 
 
 def _peak_memory_mb() -> float:
