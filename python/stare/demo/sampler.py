@@ -76,6 +76,7 @@ class TinySampler:
         device: torch.device | str | None = None,
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
+        self._room = torch.empty(0)
 
     @torch.inference_mode()
     def sample(self, prompts: Sequence[str], params: SamplingParams) -> list[list[Completion]]:
@@ -121,7 +122,7 @@ class TinySampler:
             probs = logits.softmax(-1)
             if params.temperature > 0:
                 mass = probs.cumsum(-1)
-                choice = (mass <= uniform[t] * mass[:, -1:]).sum(-1, keepdim=True)
+                choice = torch.searchsorted(mass, uniform[t] * mass[:, -1:], right=True)
             else:
                 choice = logits.argmax(-1, keepdim=True)
             # ln sum e^z = z_a - ln p_a for any a, so one gather gives both statistics.
@@ -144,18 +145,23 @@ class TinySampler:
         P, L = ids.shape
         H = model.heads
         x = model.token(ids) + model.position.weight[:L]
-        cache = _Cache([], [])
-        for block in model.blocks:
+        room = self._allocate((len(model.blocks), 2, P, n, H, total, x.shape[-1] // H))
+        for block, (keys, values) in zip(model.blocks, room, strict=True):
             assert isinstance(block, Block)
             qkv = block.qkv(block.norm1(x))
             q, k, v = qkv.view(P, L, 3, H, -1).permute(2, 0, 3, 1, 4)
-            for store, new in ((cache.keys, k), (cache.values, v)):
-                room = new.new_zeros(P, n, H, total, new.shape[-1])
-                room[:, :, :, :L] = new[:, None]
-                store.append(room.view(P * n, H, total, -1))
+            keys[:, :, :, :L] = k[:, None]
+            values[:, :, :, :L] = v[:, None]
             mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = block.feed_forward(x + block.out(mixed.transpose(1, 2).reshape(P, L, -1)))
+        cache = _Cache(*(list(store.flatten(1, 2)) for store in room.unbind(1)))
         return cache, x[:, -1].repeat_interleave(n, dim=0)
+
+    def _allocate(self, shape: tuple[int, ...]) -> Tensor:
+        """A zeroed tensor that is kept for the next call: fresh pages cost more than the zeroes."""
+        if self._room.shape != shape or self._room.device != self.model.device:
+            self._room = torch.empty(shape, device=self.model.device)
+        return self._room.zero_()
 
     def _decode(self, token_N: Tensor, position: int, cache: _Cache) -> Tensor:
         """Hidden state (N, D) after one more token at `position`.
