@@ -6,6 +6,7 @@ Shape suffixes: B responses, T response positions, L prompt + response positions
 from __future__ import annotations
 
 import copy
+import math
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from stare.algo.advantages import broadcast_advantages, group_advantages
 from stare.algo.gate import GateState, TargetEntropyController
-from stare.algo.loss import LossStats, loss_normalizer, policy_loss
+from stare.algo.loss import add_stats, finish_stats, loss_normalizer, policy_loss
 from stare.algo.reweight import reweight, token_weights
 from stare.algo.surprisal import TokenStatistics, token_statistics
 from stare.algo.theory import PressurePool, entropy_pressure
@@ -94,7 +95,7 @@ class Learner:
         gate = self.controller.update(entropy)
         advantages_BT, metrics = self._advantages(batch, old, gate)
 
-        totals = LossStats.zero()
+        parts: list[dict[str, Tensor]] = []
         grad_norms: list[float] = []
         self.model.train()
         for epoch in range(optim.epochs):
@@ -118,13 +119,17 @@ class Learner:
                         rollout_logprobs_BT=part.sampled_logprobs_BT,
                     )
                     loss.backward()
-                    totals = totals + stats
+                    parts.append(stats)
                 grad_norms.append(self._optimizer_step())
-        metrics |= totals.as_dict()
+        skipped = sum(not math.isfinite(norm) for norm in grad_norms)
+        totals = finish_stats(add_stats(parts))
+        # Each optimiser step's losses add up to its loss; report their mean.
+        metrics |= totals | {"loss/total": totals["loss/total"] / len(grad_norms)}
         metrics |= {
             "entropy/batch": entropy,
             "entropy/target": gate.target,
             "optim/grad_norm": sum(grad_norms) / len(grad_norms),
+            "optim/skipped": skipped,
             "optim/lr": self.optimizer.param_groups[0]["lr"],
         }
         return metrics
@@ -220,6 +225,7 @@ class Learner:
     def _optimizer_step(self) -> float:
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         norm = torch.nn.utils.clip_grad_norm_(parameters, self.config.optim.grad_clip or float("inf"))
+        # One bad gradient must not destroy the weights; the caller counts it.
         if torch.isfinite(norm):
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
