@@ -88,10 +88,10 @@ class Learner:
         # When one forward pass covers the batch, its own graph serves the update as well.
         self.model.train(one_pass)
         live = self._forward(batch) if one_pass else None
-        old = live.detach() if live is not None else self._score(batch, every_row)
+        old = _detached(live) if live is not None else self._score(batch, every_row)
         reference_BT = self._reference_logprobs(batch, every_row)
 
-        entropy = _masked_mean(old.entropy, batch.mask_BT)
+        entropy = _masked_mean(old.entropy_BT, batch.mask_BT)
         gate = self.controller.update(entropy)
         advantages_BT, metrics = self._advantages(batch, old, gate)
 
@@ -106,8 +106,8 @@ class Learner:
                     width = part.mask_BT.shape[1]
                     now = live if live is not None else self._forward(part)
                     loss, stats = policy_loss(
-                        now.logprobs,
-                        old.logprobs[rows, :width],
+                        now.logprobs_BT,
+                        old.logprobs_BT[rows, :width],
                         advantages_BT[rows, :width],
                         part.mask_BT,
                         config=self.config.loss,
@@ -115,7 +115,7 @@ class Learner:
                         ref_logprobs_BT=None
                         if reference_BT is None
                         else reference_BT[rows, :width],
-                        entropy_BT=now.entropy,
+                        entropy_BT=now.entropy_BT,
                         rollout_logprobs_BT=part.sampled_logprobs_BT,
                     )
                     loss.backward()
@@ -147,15 +147,15 @@ class Learner:
         inputs = {
             "mask": batch.mask_BT,
             "config": self.config.stare,
-            "entropy": old.entropy,
-            "concentration": old.concentration,
+            "entropy": old.entropy_BT,
+            "concentration": old.concentration_BT,
         }
         # Which tokens the gate would reweight is worth knowing also while it is off.
-        would_be_BT, _ = token_weights(old.logprobs, advantages_B, **inputs)
+        would_be_BT, _ = token_weights(old.logprobs_BT, advantages_B, **inputs)
         pressure = entropy_pressure(
-            old.logprobs,
-            old.entropy,
-            old.concentration,
+            old.logprobs_BT,
+            old.entropy_BT,
+            old.concentration_BT,
             advantages_B,
             batch.mask_BT,
             selected=would_be_BT != 1,
@@ -167,7 +167,7 @@ class Learner:
         }
         if not self.config.stare.enabled:
             return broadcast_advantages(advantages_B, batch.mask_BT), metrics
-        weighted_BT, stats = reweight(advantages_B, old.logprobs, gate=gate, **inputs)
+        weighted_BT, stats = reweight(advantages_B, old.logprobs_BT, gate=gate, **inputs)
         return weighted_BT, metrics | stats.as_dict(prefix="stare/")
 
     def _autocast(self) -> AbstractContextManager[object]:
@@ -211,7 +211,7 @@ class Learner:
     def _reference_logprobs(self, batch: Batch, rows: Tensor) -> Tensor | None:
         if self.reference is None:
             return None
-        return self._score(batch, rows, self.reference).logprobs
+        return self._score(batch, rows, self.reference).logprobs_BT
 
     def _mini_batches(self, rows: Tensor, epoch: int) -> list[Tensor]:
         """Rows of each mini-batch; shuffled by step and epoch where there are several."""
@@ -237,3 +237,6 @@ def _masked_mean(values_BT: Tensor, mask_BT: Tensor) -> float:
     count = int(mask_BT.sum())
     return float(values_BT[mask_BT].double().sum() / count) if count else float("nan")
 
+
+def _detached(stats: TokenStatistics) -> TokenStatistics:
+    return TokenStatistics(*(None if x is None else x.detach() for x in stats))
