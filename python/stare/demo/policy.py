@@ -49,7 +49,7 @@ class Block(nn.Module):
     def feed_forward(self, x: Tensor) -> Tensor:
         """x plus the feed-forward branch; any leading shape."""
         hidden: Tensor = self.up(self.norm2(x))
-        out: Tensor = x + self.down(F.gelu(hidden))
+        out: Tensor = x + self.down(F.relu(hidden))
         return out
 
 

@@ -43,8 +43,8 @@ __all__ = [
 
 PROMPT_LENGTH = 7
 MAX_NUMBER = 12
-HELD_OUT = 0.2
-"""Share of the pairs (or of the number triples) that is held out."""
+HELD_OUT = {"pair": 0.2, "numbers": 0.1}
+"""Share of the pairs, or of the number triples, that is held out."""
 
 Numbers = tuple[int, int, int]
 Pair = tuple[Numbers, int]
@@ -154,10 +154,10 @@ def split_pairs(task: Task, split: Split = "pair") -> tuple[list[Pair], list[Pai
         raise ArgumentError(f"split must be pair or numbers, got {split!r}")
     found = sorted(pairs(task), key=lambda p: _digest(f"{_join(p[0])} > {p[1]}"))
     if split == "pair":
-        cut = round(HELD_OUT * len(found))
+        cut = round(HELD_OUT["pair"] * len(found))
         return found[cut:], found[:cut]
     triples = sorted(all_numbers(), key=lambda n: _digest(_join(n)))
-    held_out = set(triples[: round(HELD_OUT * len(triples))])
+    held_out = set(triples[: round(HELD_OUT["numbers"] * len(triples))])
     return [p for p in found if p[0] not in held_out], [p for p in found if p[0] in held_out]
 
 
