@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from stare.algo import gate as gate_module
 from stare.algo.gate import GateState, TargetEntropyController
 from stare.config import StareConfig
@@ -61,7 +62,7 @@ def test_traces_of_the_released_controller_are_equal() -> None:
     assert compared == 800
 
 
-def naive_pi(config: StareConfig, entropies: list[float]) -> list[tuple[float, float]]:
+def naive_pi(config: StareConfig, entropies: list[float]) -> list[tuple[float, float, bool]]:
     """The formula of method.md section 7, word by word, for a positive target and a C2 variant."""
     integral, out = 0.0, []
     for h in entropies:
@@ -70,7 +71,7 @@ def naive_pi(config: StareConfig, entropies: list[float]) -> list[tuple[float, f
             max(integral + config.ki * e, -0.2 * math.log(config.w_max)), math.log(config.w_max)
         )
         u = min(max(config.kp * e + integral, 0.0), math.log(config.w_max))
-        out.append((math.exp(u), max(config.m_min, math.exp(-u))))
+        out.append((math.exp(u), max(config.m_min, math.exp(-u)), u > 0.0))
     return out
 
 
@@ -88,11 +89,11 @@ def test_pi_follows_its_formula(
         variant="C2", controller="pi", target_entropy=target, w_max=w_max, m_min=0.2, kp=kp, ki=ki
     )
     controller = TargetEntropyController(config)
-    for h, (w, m) in zip(entropies, naive_pi(config, entropies), strict=True):
+    for h, (w, m, on) in zip(entropies, naive_pi(config, entropies), strict=True):
         state = controller.update(h)
         assert state.w == pytest.approx(w, rel=1e-12)
         assert state.m == pytest.approx(m, rel=1e-12)
-        assert state.on == (state.w > 1.0)
+        assert state.on == on
 
 
 @given(CONFIGS, ENTROPIES)

@@ -13,9 +13,7 @@ __all__ = ["LossConfig", "StareConfig"]
 Gate = Literal["batch", "sample", "token", "off"]
 Selector = Literal["quantile", "critical", "threshold"]
 Controller = Literal["gate", "pi"]
-Aggregation = Literal[
-    "token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "constant-length"
-]
+Aggregation = Literal["token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "constant-length"]
 
 VARIANTS = ("O1", "O2", "O3", "O4", "C1", "C2", "C3", "C4")
 
