@@ -1,5 +1,5 @@
 # Every target works as the first command on a fresh clone: what it needs is made first.
-# Needs cargo, CPython >= 3.10 (3.11 for the pinned versions) and a network for the first run.
+# Needs cargo, CPython >= 3.11 (the package itself: >= 3.10) and a network for the first run.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -28,7 +28,7 @@ setup: $(READY)  ## create .venv with the pinned versions and the package, edita
 
 # maturin is installed first: it builds the package, without a second download in isolation.
 $(READY): requirements/constraints.txt requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 10) or sys.exit(f"CPython >= 3.10 is needed, {sys.executable} is {v[0]}.{v[1]}\nhint: make PYTHON=python3.11 ...")'
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"the pinned versions need CPython >= 3.11, {sys.executable} is {v[0]}.{v[1]}\nhint: make PYTHON=python3.11 ..., or pip install . for CPython 3.10")'
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet -c requirements/constraints.txt -r requirements/dev.txt
 	$(PY) -m pip install --quiet -c requirements/constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
