@@ -115,7 +115,7 @@ def test_several_mini_batches_and_epochs_step_that_often() -> None:
     model = policy()
     learner = Learner(model, run, torch.device("cpu"))
     learner.step(batch_of(model, run))
-    assert learner.scheduler.last_epoch == 6
+    assert learner.optimizer_steps == 6
     assert learner.controller.steps == 1, "the controller sees a batch once"
 
 

@@ -262,11 +262,11 @@ def load_policy(model_cfg: Any = None, device: torch.device | str = "cpu") -> tu
     """Model factory of the demo (`model.factory = "stare.demo.policy:load_policy"`).
 
     Args:
-        model_cfg: its `path` names a shipped warm start (`mod5`, `exact`, `tol3`; the default is
+        model_cfg: its `init` names a shipped warm start (`mod5`, `exact`, `tol3`; the default is
             `mod5`), a safetensors file, a folder with `model.safetensors`, or `random`.
         device: where the weights go.
     """
-    path = str(getattr(model_cfg, "path", None) or "mod5")
+    path = str(getattr(model_cfg, "init", None) or "mod5")
     policy = TinyPolicy()
     if path != "random":
         shipped = DATA / f"{path}.safetensors"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from stare.passk import mean_and_se, pass_at_k
+from stare.passk import mean_and_standard_error, pass_at_k
 from stare.rollout.sampler import Sampler, SamplingParams
 from stare.seeds import derive_seed
 from stare.train.collect import RewardFn
@@ -36,9 +36,9 @@ class Evaluation:
         out: dict[str, float | None] = {}
         for k in ks:
             values = [pass_at_k(self.n, c, k) for c in self.correct]
-            out[f"eval/pass@{k}"], out[f"eval/pass@{k}_se"] = mean_and_se(values)
+            out[f"eval/pass@{k}"], out[f"eval/pass@{k}_se"] = mean_and_standard_error(values)
         if self.greedy is not None:
-            out["eval/greedy"], out["eval/greedy_se"] = mean_and_se([float(g) for g in self.greedy])
+            out["eval/greedy"], out["eval/greedy_se"] = mean_and_standard_error([float(g) for g in self.greedy])
         out["eval/entropy"] = self.entropy
         out["eval/undecided_frac"] = self.undecided / max(1, self.n * len(self.correct))
         return out

@@ -51,10 +51,7 @@ class Learner:
             eps=optim.eps,
             fused=True,
         )
-        warmup = max(1, optim.warmup_steps)
-        self.scheduler = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda done: min(1.0, (done + 1) / warmup)
-        )
+        self.optimizer_steps = 0
         self.controller = TargetEntropyController(config.stare)
         self.pressure = PressurePool()
 
@@ -62,7 +59,7 @@ class Learner:
         """Everything an update changes besides the weights."""
         return {
             "optimizer": self.optimizer.state_dict(),
-            "scheduler": self.scheduler.state_dict(),
+            "optimizer_steps": self.optimizer_steps,
             "controller": self.controller.state_dict(),
             "pressure": self.pressure.state_dict(),
         }
@@ -70,7 +67,7 @@ class Learner:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self.optimizer.load_state_dict(state["optimizer"])
-        self.scheduler.load_state_dict(state["scheduler"])
+        self.optimizer_steps = state["optimizer_steps"]
         self.controller.load_state_dict(state["controller"])
         self.pressure.load_state_dict(state["pressure"])
 
@@ -218,18 +215,23 @@ class Learner:
         optim = self.config.optim
         if optim.mini_batches == 1:
             return [rows]
-        generator = torch.Generator().manual_seed(self.scheduler.last_epoch * 1_000 + epoch)
+        generator = torch.Generator().manual_seed(self.optimizer_steps * 1_000 + epoch)
         order = torch.randperm(len(rows), generator=generator).to(rows.device)
         return [part for part in torch.tensor_split(rows[order], optim.mini_batches) if len(part)]
 
     def _optimizer_step(self) -> float:
+        """Clip, warm up linearly, step; returns the gradient norm before clipping."""
+        optim = self.config.optim
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-        norm = torch.nn.utils.clip_grad_norm_(parameters, self.config.optim.grad_clip or float("inf"))
+        bound = math.inf if optim.grad_clip is None else optim.grad_clip
+        norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
+        for group in self.optimizer.param_groups:
+            group["lr"] = optim.lr * min(1.0, (self.optimizer_steps + 1) / max(1, optim.warmup_steps))
         # One bad gradient must not destroy the weights; the caller counts it.
         if torch.isfinite(norm):
             self.optimizer.step()
+            self.optimizer_steps += 1
         self.optimizer.zero_grad(set_to_none=True)
-        self.scheduler.step()
         return float(norm)
 
 

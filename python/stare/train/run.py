@@ -20,7 +20,7 @@ from stare.train.evaluate import Evaluation, evaluate
 from stare.train.learner import Learner
 from stare.train.metrics import open_writers
 from stare.train.overrides import environment
-from stare.train.progress import Progress
+from stare.train.progress import TrainProgress
 from stare.train.runfolder import RunFolder, write_json
 from stare.train.session import Session, build_session, pick_device
 
@@ -61,7 +61,11 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
                 )
                 for writer in writers:
                     stack.callback(writer.close)
-                progress = stack.enter_context(Progress(config, name=out.name, start=step))
+                progress = stack.enter_context(
+                    TrainProgress(
+                        steps=config.run.steps, start=step, log_every=config.run.log_every
+                    )
+                )
 
                 def log(row: Metrics) -> None:
                     for writer in writers:
