@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ def test_edges_and_monotonicity(n: int, data: st.DataObject) -> None:
     values = [pass_at_k(n, c, k) for k in range(1, n + 1)]
     assert values[0] == pytest.approx(c / n, rel=1e-14)
     assert values[-1] == float(c > 0)
-    assert all(0.0 <= a <= b + 1e-15 for a, b in zip(values, values[1:], strict=False))
+    assert all(0.0 <= a <= b + 1e-15 for a, b in pairwise(values))
     assert math.copysign(1.0, pass_at_k(n, 0, 1)) == 1.0  # not -0.0
     assert math.isnan(pass_at_k(n, c, n + 1))
     assert math.isnan(pass_at_k(0, 0, 1))

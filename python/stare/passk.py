@@ -21,7 +21,7 @@ _BLOCK = 1 << 20
 
 
 @overload
-def pass_at_k(n: int, c: int, k: int) -> float: ...
+def pass_at_k(n: int, c: int, k: int) -> float: ...  # type: ignore[overload-overlap]
 @overload
 def pass_at_k(
     n: NDArray[Any] | Sequence[int] | int,

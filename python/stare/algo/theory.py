@@ -94,7 +94,7 @@ def critical_surprisal(entropy: Array, concentration: Array) -> Any:
         The elementwise value, in the library, dtype (at least float32) and device of the input.
 
     Example:
-        >>> critical_surprisal(0.5, 0.0)
+        >>> float(critical_surprisal(0.5, 0.0))
         0.5
     """
     (h, c), back = _tensors(entropy, concentration)
