@@ -20,13 +20,15 @@ INTERNAL = {
     "types": set(),
     "config": {"errors"},
     "passk": {"errors"},
+    "seeds": set(),
     "verify": {"_core", "errors", "types"},
     "algo": {"_core", "config", "errors"},
     "rollout": {"errors", "types", "verify"},
-    "train": {"algo", "config", "errors", "passk", "rollout", "types", "verify"},
+    "models": {"errors", "rollout", "types"},
+    "train": {"algo", "config", "errors", "passk", "rollout", "seeds", "types", "verify"},
     "evals": {"errors", "passk", "rollout", "types", "verify"},
     "integrations": {"algo", "config", "errors"},
-    "demo": {"config", "errors", "passk", "rollout", "types", "verify"},
+    "demo": {"config", "errors", "passk", "rollout", "seeds", "types", "verify"},
 }
 # What the runner of the demo may use beyond the tasks and the policy of the demo.
 DEMO_RUNNER = {"train"}
@@ -37,7 +39,8 @@ EXTERNAL = {
     "errors": set(),
     "types": set(),
     "config": {"tomli"},
-    "passk": set(),
+    "passk": {"numpy"},
+    "seeds": set(),
     "verify": {"math_verify"},
     "algo": {"numpy", "torch"},
 }
