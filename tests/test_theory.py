@@ -117,7 +117,8 @@ def test_library_dtype_and_shape_follow_the_input() -> None:
 def batch(seed: int, rows: int = 5, columns: int = 7) -> dict[str, Tensor]:
     g = torch.Generator().manual_seed(seed)
     logits = torch.randn(rows, columns, 12, generator=g, dtype=torch.float64) * 2
-    targets = torch.distributions.Categorical(logits=logits).sample()
+    pi = logits.softmax(-1).view(-1, 12)
+    targets = torch.multinomial(pi, 1, generator=g).view(rows, columns)
     stats = token_statistics(logits, targets, want_concentration=True)
     assert stats.concentration_BT is not None
     return {
@@ -180,7 +181,7 @@ def test_w_star_flips_the_sign_of_the_entropy_change(seed: int) -> None:
         assert math.isnan(p.w_star)
         return
     for w in (p.w_star, p.w_star + 0.1, p.w_star - 0.1):
-        weights = torch.where(b["selected"] & (b["advantages"] > 0), w, 1.0)
+        weights = 1.0 + (w - 1.0) * (b["selected"] & (b["advantages"] > 0)).double()
         pressure = entropy_pressure(**{**b, "advantages": b["advantages"] * weights}).lambda_
         # the reweighted pressure is Lambda - (W - 1) Gamma
         assert pressure == pytest.approx((p.w_star - w) * p.gamma, abs=1e-12)
@@ -190,7 +191,7 @@ def test_w_star_flips_the_sign_of_the_entropy_change(seed: int) -> None:
 def test_attenuating_the_negative_set_removes_its_share(seed: int, m: float) -> None:
     b = batch(seed)
     p = entropy_pressure(**b)
-    weights = torch.where(b["selected"] & (b["advantages"] < 0), m, 1.0)
+    weights = 1.0 + (m - 1.0) * (b["selected"] & (b["advantages"] < 0)).double()
     pressure = entropy_pressure(**{**b, "advantages": b["advantages"] * weights}).lambda_
     assert pressure == pytest.approx(p.lambda_ - (1 - m) * p.gamma_minus, abs=1e-12)
 

@@ -15,7 +15,7 @@ from stare.train.runfolder import read_config, read_status
 
 __all__ = ["BAND", "MAX_POINTS", "Run", "curve", "load_runs", "spread", "tail_mean", "within_band"]
 
-MAX_POINTS = 800
+MAX_POINTS = 600
 """Points of a curve on the page; longer runs are averaged over buckets of steps."""
 BAND = 0.10
 """Half-width of the band around the target, relative."""

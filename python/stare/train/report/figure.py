@@ -12,7 +12,7 @@ from stare.train.report.data import BAND, Run, curve, load_runs
 
 __all__ = ["build_png"]
 
-_COLORS = ("#0b6bb8", "#d1490c", "#0a8a62", "#a63d8f", "#b07d00", "#3c8fc4", "#7a5230", "#5b5fc7")
+_COLORS = ("#0b6bb8", "#d1490c", "#0a8a62", "#a63d8f", "#b07d00", "#5a6472", "#8a4b2a", "#6a5acd")
 _PANELS = (
     ("entropy/rollouts", "Entropy of rollouts (nats)", True),
     ("groups/kept", "Groups with signal per batch", True),
@@ -44,6 +44,7 @@ def build_png(runs: Sequence[str | Path], out: str | Path, *, dpi: int = 150) ->
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.patches import Patch
     except ImportError:
         raise MissingExtraError("matplotlib", "train", "a PNG report") from None
     panels = [p for p in (_panel(loaded, *spec) for spec in _PANELS) if p is not None]
@@ -58,6 +59,8 @@ def build_png(runs: Sequence[str | Path], out: str | Path, *, dpi: int = 150) ->
         axes.set_title(title, fontsize=10.5, loc="left")
         if index >= len(panels) - columns:
             axes.set_xlabel("step", fontsize=9)
+    if any(len([r for r in loaded if r.arm == a]) > 1 for a in {r.arm for r in loaded}):
+        handles["shade: all seeds"] = Patch(color="#999999", alpha=0.3, linewidth=0)
     figure.legend(
         handles.values(), handles.keys(), loc="outside upper center", ncols=min(8, len(handles)),
         frameon=False, fontsize=10,
