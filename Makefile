@@ -1,6 +1,86 @@
-PYTHON ?= python3
-.DEFAULT_GOAL := help
+# Every target works as the first command on a fresh clone: what it needs is made first.
+# Needs cargo, CPython >= 3.11 (the package itself: >= 3.10) and a network for the first run.
 
-ext:  ## build the Rust extension into python/stare (for work in the tree)
-	cargo build --release -p stare-py
-	cp target/release/lib_core.so python/stare/_core.abi3.so
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+
+PY := $(VENV)/bin/python
+READY := $(VENV)/.stare-ready
+EXT := python/stare/_core.abi3.so
+RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Cargo.toml)
+LIBRARY := target/release/lib_core.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
+EXTRAS := train,smollm2,tensorboard
+
+# Default thread counts on a busy machine with few cores are many times slower.
+export OMP_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup ext demo demo-full test test-gpu lint fmt bench fuzz wheel check audit clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## create .venv with the pinned versions and the package, editable
+
+# maturin is installed first: it builds the package, without a second download in isolation.
+$(READY): requirements/constraints.txt requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f"the pinned versions need CPython >= 3.11, {sys.executable} is {v[0]}.{v[1]}\nhint: make PYTHON=python3.11 ..., or pip install . for CPython 3.10")'
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet -c requirements/constraints.txt -r requirements/dev.txt
+	$(PY) -m pip install --quiet -c requirements/constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
+	@touch $@
+
+ext: $(EXT)  ## build the Rust extension into python/stare
+
+$(EXT): $(RUST)
+	cargo build --release --package stare-py
+	cp $(LIBRARY) $@
+
+demo: $(READY) $(EXT)  ## entropy collapse under GRPO and its cure, on two cores, in minutes
+	$(PY) -m stare.demo $(ARGS)
+
+demo-full: $(READY) $(EXT)  ## all arms, tasks and seeds of the demo (about an hour)
+	$(PY) -m stare.demo --full $(ARGS)
+
+test: $(READY) $(EXT)  ## Rust and Python tests and the examples in the docs, all but the GPU's
+	cargo test --quiet
+	$(PY) -m pytest -m "not gpu" --doctest-modules --doctest-glob='*.md' python/stare tests README.md docs $(ARGS)
+
+test-gpu: $(READY) $(EXT)  ## the tests that need a CUDA device
+	$(PY) -m pytest -m gpu tests $(ARGS)
+
+lint: $(READY) $(EXT)  ## formatting, clippy, ruff, mypy, and the stub against the binary
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m mypy.stubtest stare._core
+
+fmt: $(READY)  ## format everything
+	cargo fmt --all
+	$(PY) -m ruff check --fix-only .
+	$(PY) -m ruff format .
+
+bench: $(READY) $(EXT)  ## the benchmarks behind the tables of the README
+	@set -e; for script in bench/*.py; do echo "== $$script"; $(PY) "$$script" $(ARGS); done
+
+fuzz: $(READY) $(EXT)  ## the property tests with many more examples (CASES=100000)
+	PROPTEST_CASES=$(or $(CASES),100000) cargo test --release --quiet
+	HYPOTHESIS_PROFILE=slow $(PY) -m pytest -m "not gpu" tests $(ARGS)
+
+wheel: $(READY)  ## build the wheel and the source distribution into dist/
+	$(VENV)/bin/maturin build --release --sdist --out dist
+
+check: lint test  ## what CI runs
+
+audit:  ## licences and advisories of the crates (needs cargo-deny)
+	cargo deny check
+
+clean:  ## remove what the targets made, .venv and dist/ included
+	cargo clean
+	rm -rf $(VENV) $(EXT) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

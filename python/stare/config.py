@@ -13,9 +13,7 @@ __all__ = ["LossConfig", "StareConfig"]
 Gate = Literal["batch", "sample", "token", "off"]
 Selector = Literal["quantile", "critical", "threshold"]
 Controller = Literal["gate", "pi"]
-Aggregation = Literal[
-    "token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "constant-length"
-]
+Aggregation = Literal["token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "constant-length"]
 
 VARIANTS = ("O1", "O2", "O3", "O4", "C1", "C2", "C3", "C4")
 
@@ -26,6 +24,8 @@ def _choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 def _interval(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ConfigError(f"{name} must be a number, got {value!r}")
     ok = math.isfinite(value) and (value > low if open_low else value >= low) and value <= high
     if not ok:
         left = "(" if open_low else "["

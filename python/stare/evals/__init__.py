@@ -1,1 +1,1 @@
-"""See the modules."""
+"""Evaluation: grading recorded completions and summarising them. No module here imports torch."""

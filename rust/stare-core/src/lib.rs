@@ -1,1 +1,2 @@
 //! The numerical core of STARE: slices in, slices out, no Python.
+pub mod answer;

@@ -107,8 +107,8 @@ def _load(folder: Path, name: str) -> Run:
     last = history.rows[-1]["step"]
     wanted = status.get("steps")
     state = status.get("status")
-    if state == "failed":
-        warnings.append(f"failed after step {last}: {status.get('error') or 'no reason recorded'}")
+    if state in ("failed", "interrupted"):
+        warnings.append(f"{state} after step {last}: {status.get('error') or 'no reason recorded'}")
     elif state == "running":
         warnings.append(f"not finished: running or killed, last step {last} of {wanted}")
     elif isinstance(wanted, int) and last < wanted:

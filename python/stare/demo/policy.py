@@ -1,0 +1,275 @@
+"""The tiny policy of the demo: a pre-LN GPT of 115,712 parameters, called like a Hugging Face model.
+
+Shapes: B sequences, L positions, K positions whose logits are kept, V vocabulary, D width,
+H heads, E = D / H; U distinct prompts, S shared prompt positions, R = L - S.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from stare.demo.vocab import VOCAB_SIZE, Tokenizer
+from stare.errors import ArgumentError, DataError
+
+__all__ = ["Block", "PolicyOutput", "TinyPolicy", "load_policy", "load_weights", "save_weights"]
+
+DATA = Path(__file__).parent / "data"
+WEIGHTS_NAME = "model.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOutput:
+    """What a call returns."""
+
+    logits: Tensor
+    """(B, K, V)"""
+
+
+class Block(nn.Module):
+    """One pre-LN layer; its matrices are read directly by `TinyPolicy` and the sampler."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.norm2 = nn.LayerNorm(width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def feed_forward(self, x: Tensor) -> Tensor:
+        """x plus the feed-forward branch; any leading shape."""
+        hidden: Tensor = self.up(self.norm2(x))
+        out: Tensor = x + self.down(F.relu(hidden))
+        return out
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
+    """softmax(q k' / sqrt(E) + bias) v for (B, H, *, E); two batched products beat SDPA here."""
+    B, H, Q, E = q.shape
+    scores = torch.baddbmm(
+        bias, q.reshape(B * H, Q, E), k.reshape(B * H, -1, E).transpose(1, 2), alpha=E**-0.5
+    )
+    mixed = torch.bmm(scores.softmax(-1), v.reshape(B * H, -1, E))
+    return mixed.view(B, H, Q, E).transpose(1, 2).reshape(B, Q, H * E)
+
+
+class TinyPolicy(nn.Module):
+    """Pre-LN GPT with learned positions and an untied head.
+
+    Rows that are not padded on the left take a fast path: a causal mask suffices, and where many
+    rows share their prompt (a group of rollouts), the prompt is computed once.
+
+    Example:
+        >>> policy = TinyPolicy()
+        >>> ids = torch.tensor([Tokenizer().encode("B 3 7 9 > 2 :")])
+        >>> tuple(policy(ids, logits_to_keep=1).logits.shape)
+        (1, 1, 112)
+    """
+
+    def __init__(
+        self, *, width: int = 64, layers: int = 2, heads: int = 2, context: int = 20, seed: int = 0
+    ) -> None:
+        super().__init__()
+        self.heads, self.context = heads, context
+        self.token = nn.Embedding(VOCAB_SIZE, width)
+        self.position = nn.Embedding(context, width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, VOCAB_SIZE, bias=False)
+        self.register_buffer("_no_bias", torch.zeros(1, 1, 1), persistent=False)
+        causal = torch.full((context, context), -math.inf).triu(1)
+        self.register_buffer("_causal", causal, persistent=False)
+        self._initialise(seed)
+
+    def _initialise(self, seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for module in self.modules():
+                if isinstance(module, nn.Linear):
+                    std = 0.02 if module is self.head else 0.6 / math.sqrt(module.in_features)
+                    module.weight.normal_(0.0, std, generator=generator)
+                    if module.bias is not None:
+                        module.bias.zero_()
+                elif isinstance(module, nn.Embedding):
+                    module.weight.normal_(0.0, 0.5, generator=generator)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.head.weight.device
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        logits_to_keep: int = 0,
+        use_cache: bool = False,
+    ) -> PolicyOutput:
+        """Logits of the next token at the last `logits_to_keep` positions (0: at all).
+
+        Args:
+            input_ids: (B, L) int64, prompts padded on the left, responses on the right.
+            attention_mask: (B, L), 0 on padding; None is all ones.
+            position_ids: (B, L); None counts the ones of the mask.
+            logits_to_keep: K.
+            use_cache: not offered; the sampler keeps its own cache.
+
+        Raises:
+            ArgumentError: `use_cache`, a wrong shape, or a sequence longer than the context.
+        """
+        B, L = input_ids.shape
+        keep = logits_to_keep or L
+        if use_cache:
+            raise ArgumentError("use_cache must be False: the demo's sampler keeps its own cache")
+        if not 0 < keep <= L:
+            raise ArgumentError(f"logits_to_keep must lie in [0, {L}], got {logits_to_keep}")
+        if attention_mask is not None and attention_mask.shape != (B, L):
+            raise ArgumentError(
+                f"attention_mask must be {(B, L)}, got {tuple(attention_mask.shape)}"
+            )
+        if self._is_plain(input_ids, attention_mask, position_ids):
+            if L > self.context:
+                raise ArgumentError(f"the context is {self.context} tokens, got {L}")
+            return PolicyOutput(self.head(self.norm(self._plain(input_ids, keep))))
+        x = self._padded(input_ids, attention_mask, position_ids)
+        return PolicyOutput(self.head(self.norm(x[:, L - keep :])))
+
+    def _is_plain(self, ids: Tensor, mask: Tensor | None, positions: Tensor | None) -> bool:
+        """Whether no row has padding before a token, and positions count from 0."""
+        if mask is None and positions is None:
+            return True
+        real = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
+        plain = (real[:, 1:] <= real[:, :-1]).all()
+        if positions is not None:
+            count = torch.arange(ids.shape[1], device=ids.device)
+            plain = plain & ((positions == count) | ~real).all()
+        return bool(plain)
+
+    def _split_heads(self, qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        B, L, _ = qkv.shape
+        q, k, v = qkv.view(B, L, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        return q, k, v
+
+    def _plain(self, ids: Tensor, keep: int) -> Tensor:
+        """Last hidden states at the last `keep` positions, (B, keep, D)."""
+        B, L = ids.shape
+        shared = L - keep
+        prompts = ids[:, :shared]
+        if shared:
+            prompts, row_of = torch.unique_consecutive(prompts, dim=0, return_inverse=True)
+        if not shared or 2 * len(prompts) > B:
+            return self._causal_pass(ids)[:, shared:]
+        place = self.position.weight[:L]
+        x = self.token(ids[:, shared:]) + place[shared:]
+        prefix = self.token(prompts) + place[:shared]
+        bias = self._causal[shared:L, :L].expand(B * self.heads, keep, L)
+        last = len(self.blocks) - 1
+        for i, block in enumerate(self.blocks):
+            assert isinstance(block, Block)
+            q, k, v = self._split_heads(block.qkv(block.norm1(x)))
+            pq, pk, pv = self._split_heads(block.qkv(block.norm1(prefix)))
+            keys = torch.cat([pk.index_select(0, row_of), k], dim=2)
+            values = torch.cat([pv.index_select(0, row_of), v], dim=2)
+            x = block.feed_forward(x + block.out(_attend(q, keys, values, bias)))
+            if i < last:
+                own = self._causal[:shared, :shared]
+                own = own.expand(len(prompts) * self.heads, shared, shared)
+                prefix = block.feed_forward(prefix + block.out(_attend(pq, pk, pv, own)))
+        return x
+
+    def _causal_pass(self, ids: Tensor) -> Tensor:
+        B, L = ids.shape
+        bias = self._causal[:L, :L].expand(B * self.heads, L, L)
+        return self._layers(self.token(ids) + self.position.weight[:L], bias)
+
+    def _layers(self, x: Tensor, bias: Tensor) -> Tensor:
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            q, k, v = self._split_heads(block.qkv(block.norm1(x)))
+            x = block.feed_forward(x + block.out(_attend(q, k, v, bias)))
+        return x
+
+    def _padded(self, ids: Tensor, mask: Tensor | None, positions: Tensor | None) -> Tensor:
+        """Any mask and positions, without shortcuts; the twin of the fast path."""
+        B, L = ids.shape
+        real = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
+        if positions is None:
+            positions = (real.long().cumsum(1) - 1).clamp_min(0)
+        if int(torch.where(real, positions, 0).max()) >= self.context:
+            raise ArgumentError(
+                f"position_ids must lie in [0, {self.context}), got {int(positions.max())}"
+            )
+        positions = torch.where(real, positions, 0)
+        steps = torch.arange(L, device=ids.device)
+        visible = (steps[None, :] <= steps[:, None]) & real[:, None, :]
+        visible = visible | (steps[None, :] == steps[:, None])  # no empty row on padding
+        bias = torch.zeros(B, L, L, device=ids.device).masked_fill(~visible, -math.inf)
+        bias = bias.repeat_interleave(self.heads, dim=0)
+        return self._layers(self.token(ids) + self.position(positions), bias)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write `folder/model.safetensors`."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        save_weights(self, Path(folder) / WEIGHTS_NAME)
+
+
+def save_weights(
+    policy: TinyPolicy,
+    path: str | Path,
+    *,
+    dtype: torch.dtype = torch.float32,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write the weights as safetensors, to a temporary name first."""
+    from safetensors.torch import save_file
+
+    path = Path(path)
+    tensors = {k: v.detach().to("cpu", dtype).contiguous() for k, v in policy.state_dict().items()}
+    temporary = path.with_name(path.name + ".tmp")
+    save_file(tensors, str(temporary), metadata=dict(metadata or {}))
+    os.replace(temporary, path)
+
+
+def load_weights(policy: TinyPolicy, path: str | Path) -> None:
+    """Read what `save_weights` wrote.
+
+    Raises:
+        DataError: no such file, or the weights of another model.
+    """
+    from safetensors.torch import load_file
+
+    if not Path(path).is_file():
+        raise DataError(f"no weights at {str(path)!r}")
+    tensors = load_file(str(path))
+    own = policy.state_dict()
+    if tensors.keys() != own.keys() or any(own[k].shape != t.shape for k, t in tensors.items()):
+        raise DataError(f"{str(path)!r} holds the weights of another model")
+    policy.load_state_dict({k: t.to(own[k].dtype) for k, t in tensors.items()})
+
+
+def load_policy(model_cfg: Any = None, device: torch.device | str = "cpu") -> tuple[TinyPolicy, Tokenizer]:
+    """Model factory of the demo (`model.factory = "stare.demo.policy:load_policy"`).
+
+    Args:
+        model_cfg: its `init` names a shipped warm start (`mod5`, `exact`, `tol3`; the default is
+            `mod5`), a safetensors file, a folder with `model.safetensors`, or `random`.
+        device: where the weights go.
+    """
+    path = str(getattr(model_cfg, "init", None) or "mod5")
+    policy = TinyPolicy()
+    if path != "random":
+        shipped = DATA / f"{path}.safetensors"
+        file = shipped if shipped.is_file() else Path(path)
+        load_weights(policy, file / WEIGHTS_NAME if file.is_dir() else file)
+    return policy.to(device), Tokenizer()

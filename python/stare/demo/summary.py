@@ -1,0 +1,218 @@
+"""What came out: one row an arm, means over seeds, intervals over held-out problems."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from rich.table import Table
+
+from stare.demo.arms import Run
+from stare.errors import RunError
+from stare.passk import pass_at_k, problem_bootstrap
+from stare.train.metrics import MetricsHistory, read_metrics
+
+__all__ = ["ArmSummary", "Score", "markdown_table", "rich_table", "summarise", "words"]
+
+TAIL = 0.1
+"""Share of the steps at the end that 'at the end' means."""
+SETTLED_AFTER = 60
+"""Steps the controller gets before its band is judged."""
+BAND = 0.1
+"""Half-width of the band around the target, relative."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A mean over problems (and seeds) with its 95 % bootstrap interval over problems."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmSummary:
+    """One arm on one task."""
+
+    task: str
+    arm: str
+    label: str
+    seeds: int
+    steps: int
+    entropy: float
+    """Mean token entropy of all rollouts at the end, nats."""
+    target: float
+    """H_tgt, nats."""
+    in_band: float
+    """Share of steps (after the first 60) whose batch entropy is within 10 % of the target."""
+    groups: float
+    """Groups with signal per batch at the end."""
+    w_star: float
+    """Pooled W* at the end."""
+    scores: Mapping[str, Score]
+    """pass@1, greedy, pass@8, pass@32 on held-out problems."""
+
+
+def _tail_mean(history: MetricsHistory, key: str) -> float:
+    _, values = history.series(key)
+    tail = values[-max(1, int(len(values) * TAIL)) :]
+    return fmean(tail) if tail else float("nan")
+
+
+def _in_band(history: MetricsHistory) -> float:
+    inside = [
+        abs(row["entropy/batch"] / row["entropy/target"] - 1.0) <= BAND
+        for row in history.rows
+        if row["step"] > SETTLED_AFTER and row.get("entropy/batch") and row.get("entropy/target")
+    ]
+    return fmean(inside) if inside else float("nan")
+
+
+def _scores(evals: Sequence[Mapping[str, object]], ks: Sequence[int]) -> dict[str, Score]:
+    """Average each problem over seeds first, then resample problems."""
+    first = evals[0]["problem_ids"]
+    if any(e["problem_ids"] != first for e in evals):
+        raise RunError("runs of one arm were evaluated on different problems\nhint: --fresh")
+    columns: dict[str, list[list[float]]] = {f"pass@{k}": [] for k in ks} | {"greedy": []}
+    for e in evals:
+        n, correct = e["n"], e["correct"]
+        assert isinstance(n, int)
+        assert isinstance(correct, list)
+        for k in ks:
+            columns[f"pass@{k}"].append([pass_at_k(n, c, k) for c in correct])
+        columns["greedy"].append([float(g) for g in e["greedy"]])  # type: ignore[attr-defined]
+    out = {}
+    for name, per_seed in columns.items():
+        per_problem = np.mean(np.asarray(per_seed), axis=0)
+        low, high = problem_bootstrap(per_problem)
+        out[name] = Score(mean=float(per_problem.mean()), low=low, high=high)
+    return out
+
+
+def summarise(
+    runs: Sequence[Run], folders: Mapping[str, Path], *, ks: Sequence[int] = (1, 8, 32)
+) -> list[ArmSummary]:
+    """Read the run folders and average over seeds, in the order of the runs."""
+    cells: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        cells.setdefault((run.preset, run.arm.name), []).append(run)
+    out = []
+    for (preset, arm), members in cells.items():
+        histories = [read_metrics(folders[r.name] / "metrics.jsonl") for r in members]
+        evals = [json.loads((folders[r.name] / "eval.json").read_text()) for r in members]
+        out.append(
+            ArmSummary(
+                task=preset.removeprefix("demo-"),
+                arm=arm,
+                label=members[0].arm.label,
+                seeds=len(members),
+                steps=max(h.rows[-1]["step"] for h in histories),
+                entropy=fmean(_tail_mean(h, "entropy/rollouts") for h in histories),
+                target=fmean(_tail_mean(h, "entropy/target") for h in histories),
+                in_band=fmean(_in_band(h) for h in histories),
+                groups=fmean(_tail_mean(h, "groups/kept") for h in histories),
+                w_star=fmean(_tail_mean(h, "stare/w_star") for h in histories),
+                scores=_scores(evals, ks),
+            )
+        )
+    return out
+
+
+COLUMNS = (
+    "arm",
+    "rollout entropy",
+    "target",
+    "steps in ±10 %",
+    "groups with signal",
+    "W*",
+    "pass@1",
+    "greedy",
+    "pass@8",
+    "pass@32",
+)
+
+
+def _cells(row: ArmSummary) -> list[str]:
+    scores = [str(row.scores[name]) for name in ("pass@1", "greedy", "pass@8", "pass@32")]
+    return [
+        row.label,
+        f"{row.entropy:.3f}",
+        f"{row.target:.3f}",
+        f"{row.in_band:.0%}",
+        f"{row.groups:.1f}",
+        f"{row.w_star:.2f}",
+        *scores,
+    ]
+
+
+def _title(rows: Sequence[ArmSummary]) -> str:
+    first = rows[0]
+    seeds = "1 seed" if first.seeds == 1 else f"{first.seeds} seeds"
+    return (
+        f"task {first.task}: {first.steps} steps, {seeds}, held-out problems, "
+        "95 % intervals over problems"
+    )
+
+
+def by_task(rows: Sequence[ArmSummary]) -> list[list[ArmSummary]]:
+    """Rows grouped by task, in order."""
+    tasks: dict[str, list[ArmSummary]] = {}
+    for row in rows:
+        tasks.setdefault(row.task, []).append(row)
+    return list(tasks.values())
+
+
+def rich_table(rows: Sequence[ArmSummary]) -> Table:
+    """The rows of one task for a terminal."""
+    table = Table(title=_title(rows), title_justify="left")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name == "arm" else "right")
+    for row in rows:
+        table.add_row(*_cells(row))
+    return table
+
+
+def markdown_table(rows: Sequence[ArmSummary]) -> str:
+    """The rows of one task for a document."""
+    lines = [f"**{_title(rows)}**", "", "| " + " | ".join(COLUMNS) + " |"]
+    lines.append("|---" * len(COLUMNS) + "|")
+    lines += ["| " + " | ".join(_cells(row)) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _compare(name: str, base: Score, ours: Score) -> str:
+    gap = ours.mean - base.mean
+    apart = ours.low > base.high or ours.high < base.low
+    how = "above" if gap > 0 else "below"
+    sure = "the intervals are apart" if apart else "the intervals overlap: no claim"
+    return f"{name} is {abs(gap):.2f} {how} GRPO-ds ({ours.mean:.2f} against {base.mean:.2f}; {sure})"
+
+
+def words(rows: Sequence[ArmSummary], *, base: str = "grpo-ds", ours: str = "stare-pi") -> str:
+    """What to see, said from the numbers of one task; whatever they are."""
+    cells = {row.arm: row for row in rows}
+    if base not in cells or ours not in cells:
+        return ""
+    b, o = cells[base], cells[ours]
+    lines = [
+        f"GRPO-ds ends at {b.entropy / b.target:.0%} of the target entropy "
+        f"({b.entropy:.3f} of {b.target:.3f} nats) and finds {b.groups:.1f} groups with signal "
+        f"per batch of 32; STARE ends at {o.entropy / o.target:.0%} with {o.groups:.1f}.",
+        f"STARE's controller kept the batch entropy within 10 % of the target in "
+        f"{o.in_band:.0%} of the steps after the first {SETTLED_AFTER}.",
+        *(
+            _compare(name, b.scores[name], o.scores[name]) + "."
+            for name in ("pass@32", "pass@8", "greedy", "pass@1")
+        ),
+        f"W* (pooled) is {o.w_star:.2f} here, far above the paper's W = 1.1, because "
+        "W* - 1 = O(1/T) and these responses have 13 tokens, not thousands.",
+    ]
+    return "\n".join(lines)

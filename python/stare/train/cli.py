@@ -1,0 +1,122 @@
+"""`stare-train`: train, report, show."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from stare.errors import StareError
+
+__all__ = ["main"]
+
+DESCRIPTION = """\
+Train a causal language model with GRPO-ds or STARE.
+
+  stare-train run PRESET|FILE.toml [key=value ...]   train (--resume continues)
+  stare-train report RUN [RUN ...] -o report.html    compare runs on one offline page
+  stare-train show PRESET|FILE.toml [key=value ...]  print the resolved configuration
+  stare-train presets                                list the packaged presets
+"""
+
+EXAMPLES = """\
+examples:
+  stare-train run demo-mod5 run.steps=300 run.out=runs/first
+  stare-train run demo-mod5 stare.enabled=false run.out=runs/grpo   (plain GRPO-ds)
+  stare-train run my.toml model.path=./policy data.path=train.jsonl --resume
+  stare-train report runs/first runs/grpo -o report.html
+
+exit codes: 0 done; 1 the run failed; 2 bad arguments, configuration, data or run folder;
+130 interrupted (continue with --resume).
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="stare-train", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=raw
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="train", epilog=EXAMPLES, formatter_class=raw)
+    show = commands.add_parser("show", help="print the resolved configuration as JSON")
+    for command in (run, show):
+        command.add_argument("source", help="a preset's name or a TOML file")
+        command.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. optim.lr=1e-6")
+    run.add_argument(
+        "--resume",
+        action="store_true",
+        help="continue the run in run.out from its newest checkpoint (starts it if there is none)",
+    )
+    report = commands.add_parser("report", help="one HTML page (and a PNG) from run folders")
+    report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
+    report.add_argument("-o", "--out", type=Path, default=Path("report.html"), help="HTML file")
+    report.add_argument("--png", type=Path, help="also write the curves as a picture")
+    commands.add_parser("presets", help="list the packaged presets")
+    return parser
+
+
+def _run(source: str, overrides: Sequence[str], *, resume: bool) -> None:
+    from stare.train.overrides import load_config
+    from stare.train.run import train
+
+    config = load_config(source, overrides)
+    name = f"{Path(source).stem}-s{config.run.seed}"
+    train(config, Path(config.run.out or Path("runs") / name), resume=resume)
+
+
+def _show(source: str, overrides: Sequence[str]) -> None:
+    from stare.train.config import to_dict
+    from stare.train.overrides import load_config
+
+    print(json.dumps(to_dict(load_config(source, overrides)), indent=2))
+
+
+def _report(runs: Sequence[Path], out: Path, png: Path | None) -> None:
+    from stare.train.report import build_png, build_report
+
+    build_report(list(runs), out)
+    print(out)
+    if png is not None:
+        build_png(list(runs), png)
+        print(png)
+
+
+def _presets() -> None:
+    from stare.train.overrides import preset_names
+
+    print("\n".join(preset_names()))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of the console script; returns the exit code."""
+    args = _parser().parse_args(argv)
+    # Deterministic matrix products on CUDA need this before the first handle is made.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    try:
+        if args.command == "run":
+            _run(args.source, args.overrides, resume=args.resume)
+        elif args.command == "show":
+            _show(args.source, args.overrides)
+        elif args.command == "report":
+            _report(args.runs, args.out, args.png)
+        else:
+            _presets()
+    except StareError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted: --resume continues from the last checkpoint", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): not an error of ours.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

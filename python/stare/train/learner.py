@@ -1,0 +1,244 @@
+"""One update of the policy: score, gate, reweight, clipped surrogate, step. Reads top to bottom.
+
+Shape suffixes: B responses, T response positions, L prompt + response positions.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from stare.algo.advantages import broadcast_advantages, group_advantages
+from stare.algo.gate import GateState, TargetEntropyController
+from stare.algo.loss import add_stats, finish_stats, loss_normalizer, policy_loss
+from stare.algo.reweight import reweight, token_weights
+from stare.algo.surprisal import TokenStatistics, token_statistics
+from stare.algo.theory import PressurePool, entropy_pressure
+from stare.train.batch import Batch, micro_batches
+from stare.train.config import TrainConfig
+
+__all__ = ["Learner"]
+
+
+class Learner:
+    """Owns the model's training state: optimiser, schedule, entropy controller.
+
+    Args:
+        model: called as a Hugging Face causal language model; its weights stay float32 and the
+            forward pass runs under autocast where `config.model.dtype` is bfloat16.
+        config: the resolved run configuration.
+        device: where the model lives.
+    """
+
+    def __init__(self, model: torch.nn.Module, config: TrainConfig, device: torch.device) -> None:
+        self.model = model
+        self.config = config
+        self.device = device
+        self.reference = (
+            copy.deepcopy(model).eval().requires_grad_(False) if config.loss.kl_coef > 0 else None
+        )
+        optim = config.optim
+        self.optimizer = torch.optim.AdamW(
+            [p for p in model.parameters() if p.requires_grad],
+            lr=optim.lr,
+            betas=optim.betas,
+            weight_decay=optim.weight_decay,
+            eps=optim.eps,
+            fused=True,
+        )
+        self.optimizer_steps = 0
+        self.controller = TargetEntropyController(config.stare)
+        self.pressure = PressurePool()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything an update changes besides the weights."""
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "optimizer_steps": self.optimizer_steps,
+            "controller": self.controller.state_dict(),
+            "pressure": self.pressure.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.optimizer_steps = state["optimizer_steps"]
+        self.controller.load_state_dict(state["controller"])
+        self.pressure.load_state_dict(state["pressure"])
+
+    def step(self, batch: Batch) -> dict[str, float | None]:
+        """Update the policy once on a batch (or `mini_batches` x `epochs` times) and report.
+
+        The batch is scored, gated and reweighted as a whole; micro-batches only bound memory:
+        losses are normalised by the batch, so cutting it differently changes nothing.
+        """
+        optim = self.config.optim
+        batch = batch.to(self.device)
+        every_row = torch.arange(batch.size, device=self.device)
+        on_policy = optim.mini_batches * optim.epochs == 1
+        one_pass = on_policy and len(micro_batches(batch, every_row, optim.micro_batch_tokens)) == 1
+        # When one forward pass covers the batch, its own graph serves the update as well.
+        self.model.train(one_pass)
+        live = self._forward(batch) if one_pass else None
+        old = _detached(live) if live is not None else self._score(batch, every_row)
+        reference_BT = self._reference_logprobs(batch, every_row)
+
+        entropy = _masked_mean(old.entropy_BT, batch.mask_BT)
+        gate = self.controller.update(entropy)
+        advantages_BT, metrics = self._advantages(batch, old, gate)
+
+        parts: list[dict[str, Tensor]] = []
+        grad_norms: list[float] = []
+        self.model.train()
+        for epoch in range(optim.epochs):
+            for mini in self._mini_batches(every_row, epoch):
+                normalizer = loss_normalizer(batch.mask_BT[mini], self.config.loss)
+                for rows in micro_batches(batch, mini, optim.micro_batch_tokens):
+                    part = batch if one_pass else batch.rows(rows)
+                    width = part.mask_BT.shape[1]
+                    now = live if live is not None else self._forward(part)
+                    loss, stats = policy_loss(
+                        now.logprobs_BT,
+                        old.logprobs_BT[rows, :width],
+                        advantages_BT[rows, :width],
+                        part.mask_BT,
+                        config=self.config.loss,
+                        normalizer=normalizer,
+                        ref_logprobs_BT=None
+                        if reference_BT is None
+                        else reference_BT[rows, :width],
+                        entropy_BT=now.entropy_BT,
+                        rollout_logprobs_BT=part.sampled_logprobs_BT,
+                    )
+                    loss.backward()
+                    parts.append(stats)
+                grad_norms.append(self._optimizer_step())
+        skipped = sum(not math.isfinite(norm) for norm in grad_norms)
+        totals = finish_stats(add_stats(parts))
+        # Each optimiser step's losses add up to its loss; report their mean.
+        metrics |= totals | {"loss/total": totals["loss/total"] / len(grad_norms)}
+        metrics |= {
+            "entropy/batch": entropy,
+            "entropy/target": gate.target,
+            "optim/grad_norm": sum(grad_norms) / len(grad_norms),
+            "optim/skipped": skipped,
+            "optim/lr": self.optimizer.param_groups[0]["lr"],
+        }
+        return metrics
+
+    def _advantages(
+        self, batch: Batch, old: TokenStatistics, gate: GateState
+    ) -> tuple[Tensor, dict[str, float | None]]:
+        """Group advantages, reweighted by STARE where it is enabled."""
+        advantages_B = group_advantages(
+            batch.rewards_B,
+            batch.group_ids_B,
+            scale=self.config.advantage.scale,
+            eps=self.config.advantage.eps,
+        )
+        inputs = {
+            "mask": batch.mask_BT,
+            "config": self.config.stare,
+            "entropy": old.entropy_BT,
+            "concentration": old.concentration_BT,
+        }
+        # Which tokens the gate would reweight is worth knowing also while it is off.
+        would_be_BT, _ = token_weights(old.logprobs_BT, advantages_B, **inputs)
+        pressure = entropy_pressure(
+            old.logprobs_BT,
+            old.entropy_BT,
+            old.concentration_BT,
+            advantages_B,
+            batch.mask_BT,
+            selected=would_be_BT != 1,
+        )
+        self.pressure.add(pressure)
+        metrics = pressure.as_dict() | {
+            "stare/w_star": self.pressure.pooled.w_star,
+            "stare/w_star_exact": self.pressure.pooled.w_star_exact,
+        }
+        if not self.config.stare.enabled:
+            return broadcast_advantages(advantages_B, batch.mask_BT), metrics
+        weighted_BT, stats = reweight(advantages_B, old.logprobs_BT, gate=gate, **inputs)
+        return weighted_BT, metrics | stats.as_dict(prefix="stare/")
+
+    def _autocast(self) -> AbstractContextManager[object]:
+        if self.config.model.dtype == "bfloat16":
+            return torch.autocast(self.device.type, dtype=torch.bfloat16)
+        return nullcontext()
+
+    def _forward(self, batch: Batch, model: torch.nn.Module | None = None) -> TokenStatistics:
+        """Log-probability, entropy and concentration of every response token, [B, T]."""
+        width = batch.mask_BT.shape[1]
+        position_ids_BL = (batch.attention_mask_BL.cumsum(dim=1) - 1).clamp_min(0)
+        with self._autocast():
+            logits = (model or self.model)(
+                input_ids=batch.input_ids_BL,
+                attention_mask=batch.attention_mask_BL,
+                position_ids=position_ids_BL,
+                logits_to_keep=width + 1,
+                use_cache=False,
+            ).logits
+        return token_statistics(
+            logits[:, :-1],
+            batch.response_ids_BT,
+            temperature=self.config.rollout.temperature,
+            want_concentration=True,
+        )
+
+    @torch.no_grad()
+    def _score(
+        self, batch: Batch, rows: Tensor, model: torch.nn.Module | None = None
+    ) -> TokenStatistics:
+        """The whole batch without a graph, micro-batch by micro-batch."""
+        out = TokenStatistics(*(torch.zeros_like(batch.mask_BT, dtype=torch.float32) for _ in "123"))
+        for part_rows in micro_batches(batch, rows, self.config.optim.micro_batch_tokens):
+            part = batch.rows(part_rows)
+            stats = self._forward(part, model)
+            width = part.mask_BT.shape[1]
+            for whole, piece in zip(out, stats, strict=True):
+                whole[part_rows, :width] = piece.to(whole.dtype)
+        return out
+
+    def _reference_logprobs(self, batch: Batch, rows: Tensor) -> Tensor | None:
+        if self.reference is None:
+            return None
+        return self._score(batch, rows, self.reference).logprobs_BT
+
+    def _mini_batches(self, rows: Tensor, epoch: int) -> list[Tensor]:
+        """Rows of each mini-batch; shuffled by step and epoch where there are several."""
+        optim = self.config.optim
+        if optim.mini_batches == 1:
+            return [rows]
+        generator = torch.Generator().manual_seed(self.optimizer_steps * 1_000 + epoch)
+        order = torch.randperm(len(rows), generator=generator).to(rows.device)
+        return [part for part in torch.tensor_split(rows[order], optim.mini_batches) if len(part)]
+
+    def _optimizer_step(self) -> float:
+        """Clip, warm up linearly, step; returns the gradient norm before clipping."""
+        optim = self.config.optim
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        bound = math.inf if optim.grad_clip is None else optim.grad_clip
+        norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
+        for group in self.optimizer.param_groups:
+            group["lr"] = optim.lr * min(1.0, (self.optimizer_steps + 1) / max(1, optim.warmup_steps))
+        # One bad gradient must not destroy the weights; the caller counts it.
+        if torch.isfinite(norm):
+            self.optimizer.step()
+            self.optimizer_steps += 1
+        self.optimizer.zero_grad(set_to_none=True)
+        return float(norm)
+
+
+def _masked_mean(values_BT: Tensor, mask_BT: Tensor) -> float:
+    count = int(mask_BT.sum())
+    return float(values_BT[mask_BT].double().sum() / count) if count else float("nan")
+
+
+def _detached(stats: TokenStatistics) -> TokenStatistics:
+    return TokenStatistics(*(None if x is None else x.detach() for x in stats))

@@ -1,0 +1,213 @@
+"""The training loop: rollout -> verify -> advantages -> gate -> weights -> loss -> step."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from stare.seeds import derive_seed
+from stare.train.batch import make_batch
+from stare.train.checkpoint import CheckpointStore, rng_state, set_rng_state
+from stare.train.collect import Collected, collect
+from stare.train.config import TrainConfig, to_dict
+from stare.train.evaluate import Evaluation, evaluate
+from stare.train.learner import Learner
+from stare.train.metrics import open_writers
+from stare.train.overrides import environment
+from stare.train.progress import TrainProgress
+from stare.train.runfolder import RunFolder, write_json
+from stare.train.session import Session, build_session, pick_device
+
+__all__ = ["train"]
+
+Metrics = dict[str, float | int | None]
+
+
+def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
+    """Run (or continue) a training run in the folder `out`.
+
+    After every step the metrics line is appended and, by default, a checkpoint is written, so a
+    process killed at any moment loses at most the step it was in; continued on a CPU, the run
+    equals an uninterrupted one bit for bit.
+
+    Raises:
+        StareError: the configuration, the data or the run folder is not usable; nothing is lost.
+    """
+    device = pick_device(config.run.device)
+    if config.run.deterministic:
+        # On a CPU every operation used here has a deterministic version; on CUDA a few only warn.
+        torch.use_deterministic_algorithms(True, warn_only=device.type == "cuda")
+        torch.utils.deterministic.fill_uninitialized_memory = False
+    with RunFolder(out, config, resume=resume, environment=environment()) as folder:
+        step = 0
+        try:
+            session = build_session(config, device)
+            learner = Learner(session.model, config, device)
+            store = CheckpointStore(folder.checkpoints_path, keep=config.run.keep_checkpoints)
+            step = _restore(store, session, learner) if folder.resumed else 0
+            with contextlib.ExitStack() as stack:
+                writers = open_writers(
+                    folder.path,
+                    tensorboard=config.run.tensorboard,
+                    wandb=config.run.wandb,
+                    wandb_project=config.run.wandb_project,
+                    config=to_dict(config),
+                )
+                for writer in writers:
+                    stack.callback(writer.close)
+                progress = stack.enter_context(
+                    TrainProgress(
+                        steps=config.run.steps, start=step, log_every=config.run.log_every
+                    )
+                )
+
+                def log(row: Metrics) -> None:
+                    for writer in writers:
+                        writer.write(row)
+                    progress.update(row)
+
+                folder.set_status("running", step=step)
+                if step == 0 and config.eval.every:
+                    log({"step": 0, **_evaluate(config, session, folder.path, step=0)})
+                saving = 0.0
+                while step < config.run.steps:
+                    step += 1
+                    last = step == config.run.steps
+                    row = {"step": step, **_train_step(config, session, learner, step)}
+                    if config.eval.every and (last or step % config.eval.every == 0):
+                        row |= _evaluate(config, session, folder.path, step=step)
+                    log(row | {"time/checkpoint": saving})
+                    began = time.perf_counter()
+                    every = config.run.checkpoint_every
+                    if last or (every and step % every == 0):
+                        store.save(_state(session, learner), step)
+                    saving = time.perf_counter() - began
+            folder.set_status("finished", step=step)
+        except BaseException as error:
+            status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            folder.set_status(status, step=step, error=f"{type(error).__name__}: {error}")
+            raise
+
+
+def _train_step(config: TrainConfig, session: Session, learner: Learner, step: int) -> Metrics:
+    began = time.perf_counter()
+    session.model.eval()
+    collected = collect(
+        session.stream,
+        session.render,
+        session.sampler,
+        session.reward_fn,
+        config.rollout,
+        config.reward,
+        seed=derive_seed(config.run.seed, "rollout", step),
+    )
+    rolled_out = time.perf_counter()
+    metrics = _rollout_metrics(collected, config)
+    if collected.kept:
+        batch = make_batch(collected.kept, config.rollout, pad_id=session.pad_id)
+        metrics |= learner.step(batch)
+    ended = time.perf_counter()
+    tokens = sum(len(c.token_ids) for g in collected.generated for c in g.completions)
+    metrics |= {
+        "time/rollout": rolled_out - began,
+        "time/update": ended - rolled_out,
+        "time/step": ended - began,
+        "speed/tokens_per_s": tokens / (ended - began),
+        "memory/peak_mb": _peak_memory_mb(),
+    }
+    return metrics
+
+
+def _rollout_metrics(collected: Collected, config: TrainConfig) -> Metrics:
+    groups = collected.generated
+    completions = [c for g in groups for c in g.completions]
+    rewards = [r for g in groups for r in g.rewards]
+    kept = [r for g in collected.kept for r in g.rewards]
+    lengths = [len(c.token_ids) for c in completions]
+    undecided = sum(g.undecided for g in groups)
+    count, total = max(1, len(groups)), max(1, len(completions))
+    return {
+        "entropy/rollouts": _rollout_entropy(collected),
+        "groups/kept": len(collected.kept),
+        "groups/generated": len(groups),
+        "groups/mixed_frac": sum(g.is_mixed for g in groups) / count,
+        "groups/all_solved_frac": collected.counts["all_solved"] / count,
+        "groups/none_solved_frac": collected.counts["none_solved"] / count,
+        "groups/surplus": collected.counts["surplus"],
+        "groups/refills": collected.refills,
+        "groups/short": config.rollout.prompts_per_step - len(collected.kept),
+        "reward/rollouts": sum(rewards) / total,
+        "reward/batch": sum(kept) / len(kept) if kept else None,
+        "length/mean": sum(lengths) / total,
+        "length/max": max(lengths, default=0),
+        "truncated_frac": sum(c.is_truncated for c in completions) / total,
+        "verify/undecided_frac": undecided / max(1, config.rollout.group_size * len(groups)),
+    }
+
+
+def _rollout_entropy(collected: Collected) -> float | None:
+    """Mean token entropy of everything generated; mean sampled surprisal where it is unknown."""
+    total, count = 0.0, 0
+    for group in collected.generated:
+        for c in group.completions:
+            if c.entropies is not None:
+                total += sum(c.entropies)
+            elif c.logprobs is not None:
+                total -= sum(c.logprobs)
+            else:
+                return None
+            count += len(c.token_ids)
+    return total / count if count else None
+
+
+def _evaluate(config: TrainConfig, session: Session, folder: Path, *, step: int) -> Metrics:
+    began = time.perf_counter()
+    session.model.eval()
+    result: Evaluation = evaluate(
+        session.held_out,
+        session.render,
+        session.sampler,
+        session.reward_fn,
+        config.eval,
+        max_tokens=config.rollout.max_response_tokens,
+        seed=config.run.seed,
+    )
+    # The counts behind the latest scores, for intervals and for pooling over seeds.
+    write_json(folder / "eval.json", {"step": step, **asdict(result)})
+    return result.scores(config.eval.ks) | {"time/eval": time.perf_counter() - began}
+
+
+def _state(session: Session, learner: Learner) -> dict[str, object]:
+    return {
+        "model": session.model.state_dict(),
+        "learner": learner.state_dict(),
+        "stream": session.stream.state_dict(),
+        "rng": rng_state(),
+    }
+
+
+def _restore(store: CheckpointStore, session: Session, learner: Learner) -> int:
+    found = store.latest()
+    if found is None:
+        return 0
+    for message in found.skipped:
+        print(f"warning: {message}; an older checkpoint is used", file=sys.stderr)
+    session.model.load_state_dict(found.state["model"])
+    learner.load_state_dict(found.state["learner"])
+    session.stream.load_state_dict(found.state["stream"])
+    set_rng_state(found.state["rng"])
+    return found.step
+
+
+def _peak_memory_mb() -> float:
+    """Peak of the device where there is one, of the process elsewhere (MB)."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

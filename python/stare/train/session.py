@@ -1,0 +1,149 @@
+"""The parts of a run, built from its configuration: model, data, sampler, reward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import torch
+
+from stare.errors import ConfigError, DataError
+from stare.rollout.sampler import Sampler
+from stare.train.collect import RewardFn
+from stare.train.config import TrainConfig
+from stare.train.data import ProblemStream, load_problems, render_prompts
+from stare.types import Problem
+
+__all__ = ["Session", "build_session", "load_object", "pick_device"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Everything the loop works with."""
+
+    model: torch.nn.Module
+    pad_id: int
+    sampler: Sampler
+    reward_fn: RewardFn
+    render: Callable[[Sequence[Problem]], list[str]]
+    stream: ProblemStream
+    held_out: list[Problem]
+
+
+def load_object(path: str, key: str) -> Any:
+    """Import `package.module:name`.
+
+    Raises:
+        ConfigError: it cannot be imported; the message names the configuration key.
+
+    Example:
+        >>> load_object("math:sqrt", "reward.function")(9.0)
+        3.0
+    """
+    module_name, _, attribute = path.partition(":")
+    try:
+        value: Any = import_module(module_name)
+        for part in attribute.split("."):
+            value = getattr(value, part)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"{key}={path!r} cannot be imported: {error}\n"
+            "hint: 'package.module:name', importable from where the command runs (see PYTHONPATH)"
+        ) from error
+    return value
+
+
+def pick_device(name: str) -> torch.device:
+    """`auto` takes CUDA where there is one.
+
+    Raises:
+        ConfigError: CUDA was asked for and there is none.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = torch.device(name)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(f"run.device={name!r}, but torch finds no CUDA device")
+    return device
+
+
+def _load_model(config: TrainConfig, device: torch.device) -> tuple[torch.nn.Module, Any]:
+    model_config = config.model
+    if model_config.factory is not None:
+        factory = load_object(model_config.factory, "model.factory")
+        model, tokenizer = factory(model_config, device)
+    else:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(model_config.path)
+            model = AutoModelForCausalLM.from_pretrained(model_config.path, dtype=torch.float32)
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"model.path={model_config.path!r} cannot be loaded: {error}"
+            ) from error
+        model = model.to(device)
+    if model_config.gradient_checkpointing:
+        model.gradient_checkpointing_enable()
+    return model, tokenizer
+
+
+def _load_problems(config: TrainConfig) -> tuple[list[Problem], list[Problem]]:
+    data = config.data
+    if data.factory is not None:
+        train, held_out = load_object(data.factory, "data.factory")(data)
+        return list(train), list(held_out)
+    assert data.path is not None, "checked by TrainConfig"
+    held_out = load_problems(data.eval_path) if data.eval_path is not None else []
+    return load_problems(data.path), held_out
+
+
+def build_session(config: TrainConfig, device: torch.device) -> Session:
+    """Load the model and the data and connect them.
+
+    Raises:
+        ConfigError: something named by the configuration cannot be loaded.
+        DataError: a data file is not usable.
+    """
+    train, held_out = _load_problems(config)
+    if not train:
+        raise DataError("the training set is empty")
+    if config.eval.every and not held_out:
+        raise ConfigError(
+            f"eval.every={config.eval.every}, but there are no held-out problems\n"
+            "hint: set data.eval_path, or eval.every=0"
+        )
+    torch.manual_seed(config.run.seed)
+    model, tokenizer = _load_model(config, device)
+
+    if config.rollout.sampler == "transformers":
+        from stare.rollout.hf import TransformersSampler
+
+        sampler: Sampler = TransformersSampler(model, tokenizer, device)
+    else:
+        sampler = load_object(config.rollout.sampler, "rollout.sampler")(model, tokenizer, device)
+
+    if config.reward.function == "math":
+        from stare.verify import math_reward
+
+        reward_fn: RewardFn = math_reward
+    else:
+        reward_fn = load_object(config.reward.function, "reward.function")
+
+    def render(problems: Sequence[Problem]) -> list[str]:
+        return render_prompts(
+            problems, tokenizer, config.data.prompt_template, config.data.chat_template
+        )
+
+    pad_id = tokenizer.pad_token_id
+    return Session(
+        model=model,
+        pad_id=tokenizer.eos_token_id if pad_id is None else pad_id,
+        sampler=sampler,
+        reward_fn=reward_fn,
+        render=render,
+        stream=ProblemStream(train, seed=config.run.seed, shuffle=config.data.shuffle),
+        held_out=held_out[: config.eval.problems],
+    )

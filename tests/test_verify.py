@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stare.errors import ArgumentError, ConfigError
+from stare.evals.cli import main
+from stare.types import Completion, Problem, Verdict
+from stare.verify import Grade, equivalent, extract_answer, grade, grade_batch, math_reward
+
+# --- verdicts --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("completion", "gold", "verdict", "extracted", "reason"),
+    [
+        (r"\boxed{42}", "42", "correct", "42", "identical"),
+        (r"\boxed{0.50}", r"\frac12", "correct", "0.50", "equal-numbers"),
+        (r"\boxed{1,234}", "1234", "correct", "1,234", "equal-numbers"),
+        (r"\boxed{0.333333}", "1/3", "correct", "0.333333", "rounded-decimal"),
+        (r"\boxed{0.333}", "1/3", "incorrect", "0.333", "different-numbers"),
+        ("Answer: 42", "43", "incorrect", "42", "different-numbers"),
+        ("I guess 42.", "42", "incorrect", None, "no-answer"),
+        (r"\boxed{42} \boxed{", "42", "incorrect", None, "no-answer"),
+        (r"<think> \boxed{42}", "42", "incorrect", None, "unclosed-think"),
+        (r"\boxed{5\%}", "5", "undecided", r"5\%", "answer-unparsed"),
+        (r"\boxed{5}", "5 cm", "undecided", "5", "gold-unparsed"),
+        (r"\boxed{42}", "", "undecided", "42", "gold-unparsed"),
+        (" " * (1 << 20) + r"\boxed{42}", "42", "undecided", None, "limit"),
+        (r"\boxed{" + "1" * 5000 + "}", "42", "undecided", "1" * 5000, "limit"),
+    ],
+)
+def test_grade(completion, gold, verdict, extracted, reason):
+    assert grade(completion, gold) == Grade(Verdict(verdict), extracted, "rust", reason)
+
+
+def test_a_lone_surrogate_is_an_odd_character_not_an_error():
+    assert grade("\\boxed{4\ud800}", "4").verdict is Verdict.UNDECIDED
+    assert grade("\ud800 \\boxed{4}", "4").verdict is Verdict.CORRECT
+    assert extract_answer("\\boxed{\udfff}") == "?"
+    assert equivalent("\ud800", "4") is Verdict.UNDECIDED
+
+
+# --- properties ------------------------------------------------------------------------------
+
+fractions = st.fractions(max_denominator=10**6)
+
+
+def _latex(value: Fraction) -> str:
+    sign = "-" if value < 0 else ""
+    return rf"{sign}\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
+
+
+@given(fractions, fractions)
+def test_fractions_compare_as_python_does(a: Fraction, b: Fraction):
+    assert equivalent(_latex(a), str(a)) is Verdict.CORRECT
+    expected = Verdict.CORRECT if a == b else Verdict.INCORRECT
+    assert equivalent(_latex(a), str(b)) is expected
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=6), st.integers(1, 10**4))
+def test_decimals_compare_as_python_does(value, denominator: int):
+    text = format(value, "f")
+    numerator = Fraction(value) * denominator
+    other = f"{numerator.numerator}/{numerator.denominator * denominator}"
+    assert equivalent(text, other) is Verdict.CORRECT
+
+
+@given(st.text(), st.text())
+def test_any_text_is_graded(completion: str, gold: str):
+    graded = grade(completion, gold)
+    assert graded.extracted == extract_answer(completion)
+    assert equivalent(completion, gold) is equivalent(gold, completion)
+    if not gold.strip():
+        assert graded.verdict is Verdict.UNDECIDED
+
+
+# --- batches ---------------------------------------------------------------------------------
+
+
+def test_a_batch_is_its_rows_in_order_whatever_the_threads():
+    completions = [rf"\boxed{{{i}}}" for i in range(500)]
+    golds: list[str | list[str]] = [str(i - i % 3) for i in range(500)]
+    golds[7] = ["1", "7"]
+    one_by_one = [grade(c, g) for c, g in zip(completions, golds, strict=True)]
+    assert one_by_one[7].verdict is Verdict.CORRECT
+    for threads in (0, 1, 2, 5):
+        assert grade_batch(completions, golds, threads=threads) == one_by_one
+
+
+def test_grading_works_from_any_thread():
+    with ThreadPoolExecutor(4) as pool:
+        grades = list(pool.map(grade, [r"\boxed{1}"] * 64, ["1", "2"] * 32))
+    assert Counter(str(g.verdict) for g in grades) == {"correct": 32, "incorrect": 32}
+
+
+def test_bad_arguments_are_named(monkeypatch):
+    with pytest.raises(ArgumentError, match="same length, got 2 and 1"):
+        grade_batch(["a", "b"], ["1"])
+    with pytest.raises(ArgumentError, match=r"golds\[1\] is empty"):
+        grade_batch(["a", "b"], ["1", []])
+    with pytest.raises(ArgumentError, match="lists of strings"):
+        grade_batch("ab", ["1", "2"])
+    with pytest.raises(ArgumentError, match="must be strings, got int"):
+        grade("a", [42])  # type: ignore[list-item]
+    with pytest.raises(ArgumentError, match="must be strings, got NoneType"):
+        extract_answer(None)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="threads must be >= 0, got -1"):
+        grade_batch([], [], threads=-1)
+    with pytest.raises(ArgumentError, match="fallback=True is not available"):
+        grade("a", "1", fallback=True)
+    monkeypatch.setenv("STARE_NUM_THREADS", "many")
+    with pytest.raises(ConfigError, match="STARE_NUM_THREADS must be a positive integer"):
+        grade_batch([], [])
+
+
+def test_rewards_keep_undecided_apart():
+    def response(text: str) -> Completion:
+        return Completion(prompt_ids=[], token_ids=[], text=text, finish_reason="stop")
+
+    problem = Problem(id="1", problem="?", answer="4")
+    texts = [r"\boxed{4}", r"\boxed{5}", "hm", r"\boxed{x}"]
+    assert math_reward([problem] * 4, [response(t) for t in texts]) == [1.0, 0.0, 0.0, None]
+    with pytest.raises(ArgumentError, match="same length, got 1 and 0"):
+        math_reward([problem], [])
+
+
+# --- labelled corpora ------------------------------------------------------------------------
+
+LABEL = {Verdict.CORRECT: "equal", Verdict.INCORRECT: "different", Verdict.UNDECIDED: "unknown"}
+
+
+def _rows(path: Path) -> list[dict]:
+    with path.open() as file:
+        return [json.loads(line) for line in file]
+
+
+def _boxed(answer: str) -> str:
+    return rf"The answer is $\boxed{{{answer}}}$."
+
+
+@pytest.mark.parametrize("name", ["cases", "variants", "sci_notation"])
+def test_no_verdict_outside_the_accepted_ones(shared: Path, name: str):
+    rows = _rows(shared / f"corpora/{name}.jsonl")
+    if name != "cases":  # the other files hold bare answers, or answers in a box
+        rows = [
+            row | {"pred": row["pred"] if r"\boxed" in row["pred"] else _boxed(row["pred"])}
+            for row in rows
+        ]
+    grades = grade_batch([row["pred"] for row in rows], [row["gold"] for row in rows])
+    for row, graded in zip(rows, grades, strict=True):
+        accepted = [*row.get("accept", [row["expected"]]), "unknown"]
+        assert LABEL[graded.verdict] in accepted, row
+    decided = sum(graded.verdict is not Verdict.UNDECIDED for graded in grades)
+    assert decided > 0.1 * len(rows)
+
+
+def test_labels_of_real_completions(shared: Path):
+    rows = _rows(shared / "corpora/completions.jsonl")
+    grades = grade_batch([row["completion"] for row in rows], [row["gold"] for row in rows])
+    for row, graded in zip(rows, grades, strict=True):
+        assert LABEL[graded.verdict] in (row["label"], "unknown"), row
+    assert sum(graded.verdict is Verdict.UNDECIDED for graded in grades) < 0.05 * len(rows)
+
+
+def test_every_gold_is_right_against_itself(shared: Path):
+    golds = [row["gold"] for row in _rows(shared / "corpora/golds.jsonl")]
+    assert {g.verdict for g in grade_batch(list(map(_boxed, golds)), golds)} == {Verdict.CORRECT}
+
+
+# --- stare-eval ------------------------------------------------------------------------------
+
+
+def _write(path: Path, *lines: object) -> str:
+    path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines) + "\n")
+    return str(path)
+
+
+def test_the_command_grades_a_file(tmp_path, capsys):
+    file = _write(
+        tmp_path / "rows.jsonl",
+        {"id": "a", "completion": r"\boxed{1}", "gold": "1", "model": "m"},
+        "",
+        {"completion": r"\boxed{1}", "gold": ["2", "3"]},
+        {"completion": r"\boxed{x}", "gold": "2"},
+    )
+    assert main(["grade", file, "--threads", "1"]) == 0
+    captured = capsys.readouterr()
+    rows = [json.loads(line) for line in captured.out.splitlines()]
+    assert rows == [
+        {"line": 1, "id": "a", "verdict": "correct", "extracted": "1", "by": "rust",
+         "reason": "identical"},
+        {"line": 3, "verdict": "incorrect", "extracted": "1", "by": "rust",
+         "reason": "different-numbers"},
+        {"line": 4, "verdict": "undecided", "extracted": "x", "by": "rust",
+         "reason": "answer-unparsed"},
+    ]  # fmt: skip
+    assert "3 rows" in captured.err
+    assert "1 correct, 1 incorrect, 1 undecided; 33.3% proved correct" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"completion": "\\\\boxed{1}", "go', "rows.jsonl:2: not a JSON object"),
+        ('"text"', "rows.jsonl:2: must be a JSON object, got str"),
+        ('{"completion": "a"}', "rows.jsonl:2: field 'gold' is missing, the row has 'completion'"),
+        ('{"completion": 1, "gold": "1"}', "rows.jsonl:2: 'completion' must be a string, got int"),
+        ('{"completion": "a", "gold": 1}', "'gold' must be a string or a list of at least one"),
+        ('{"completion": "a", "gold": []}', "'gold' must be a string or a list of at least one"),
+    ],
+)
+def test_a_bad_row_is_named_and_nothing_is_printed(tmp_path, capsys, line, message):
+    file = _write(tmp_path / "rows.jsonl", {"completion": r"\boxed{1}", "gold": "1"}, line)
+    assert main(["grade", file]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+
+
+def test_an_empty_and_a_missing_file_are_errors(tmp_path, capsys):
+    assert main(["grade", _write(tmp_path / "empty.jsonl")]) == 1
+    assert "has no rows" in capsys.readouterr().err
+    assert main(["grade", str(tmp_path / "absent.jsonl")]) == 1
+    assert "absent.jsonl" in capsys.readouterr().err
+
+
+def test_passk_prints_one_value_a_k(capsys):
+    assert main(["passk", "-n", "4", "-c", "1", "-k", "1", "4", "5"]) == 0
+    first, second, third = map(float, capsys.readouterr().out.split())
+    assert first == pytest.approx(0.25)
+    assert second == 1.0
+    assert third != third
+
+
+def test_the_reader_may_stop_early(tmp_path):
+    file = _write(tmp_path / "rows.jsonl", *[{"completion": "4", "gold": "4"}] * 5000)
+    command = f"'{sys.executable}' -m stare.evals.cli grade '{file}' | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["verdict"] == "correct"
+    assert done.stderr == ""
