@@ -43,6 +43,7 @@ def entropy_of(z: np.ndarray) -> float:
     return float(-(np.exp(log_pi) * log_pi).sum())
 
 
+@settings(deadline=None)
 @given(SEEDS, SIZES, SCALES, st.sampled_from([-1.5, -1.0, 1.0, 2.0]))
 def test_phi_is_the_finite_difference_of_entropy(
     seed: int, size: int, scale: float, advantage: float
@@ -58,6 +59,7 @@ def test_phi_is_the_finite_difference_of_entropy(
             assert np.sign(difference) == np.sign(predicted)
 
 
+@settings(deadline=None)
 @given(SEEDS, SIZES, SCALES)
 def test_phi_has_mean_zero_and_c_is_never_positive(seed: int, size: int, scale: float) -> None:
     _, pi, h, c = distribution(seed, size, scale)
@@ -66,6 +68,7 @@ def test_phi_has_mean_zero_and_c_is_never_positive(seed: int, size: int, scale: 
     assert phi(np.array(0.0), h, c) == c
 
 
+@settings(deadline=None)
 @given(SEEDS, SIZES, SCALES)
 def test_critical_surprisal_is_the_root_below_entropy(seed: int, size: int, scale: float) -> None:
     _, pi, h, c = distribution(seed, size, scale)
@@ -84,6 +87,7 @@ def test_critical_surprisal_of_a_uniform_distribution_is_its_entropy() -> None:
         assert critical_surprisal(h, 1e-17) == h  # rounding on the wrong side of 0
 
 
+@settings(deadline=None)
 @given(st.floats(0.0, 12.0), st.floats(-320.0, 5.0))
 def test_lambert_w_equals_scipy(h: float, exponent: float) -> None:
     c = -(10.0**exponent)
@@ -172,6 +176,7 @@ def test_pressure_equals_the_loop_and_adds_over_any_split(seed: int) -> None:
     assert entropy_pressure(**as_numpy) == whole
 
 
+@settings(deadline=None)
 @given(SEEDS)
 def test_w_star_flips_the_sign_of_the_entropy_change(seed: int) -> None:
     b = batch(seed)
@@ -187,6 +192,7 @@ def test_w_star_flips_the_sign_of_the_entropy_change(seed: int) -> None:
         assert pressure == pytest.approx((p.w_star - w) * p.gamma, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(SEEDS, st.floats(0.05, 1.0))
 def test_attenuating_the_negative_set_removes_its_share(seed: int, m: float) -> None:
     b = batch(seed)
@@ -196,6 +202,7 @@ def test_attenuating_the_negative_set_removes_its_share(seed: int, m: float) -> 
     assert pressure == pytest.approx(p.lambda_ - (1 - m) * p.gamma_minus, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(SEEDS)
 def test_exact_selection_is_perfectly_aligned_and_pushes_back(seed: int) -> None:
     b = batch(seed)
@@ -241,6 +248,7 @@ def test_empty_batch_has_no_pressure() -> None:
     assert math.isnan(p.lambda_)
 
 
+@settings(deadline=None)
 @given(st.lists(SEEDS, min_size=1, max_size=8), st.integers(1, 4))
 def test_pool_is_the_sum_of_its_window_and_resumes_exactly(seeds: list[int], window: int) -> None:
     pool = PressurePool(window)
