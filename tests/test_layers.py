@@ -30,9 +30,9 @@ INTERNAL = {
     "integrations": {"algo", "config", "errors"},
     "demo": {"config", "errors", "passk", "rollout", "seeds", "types", "verify"},
 }
-# What the runner of the demo may use beyond the tasks and the policy of the demo.
+# What running the demo and summing it up may use beyond its tasks and its policy.
 DEMO_RUNNER = {"train"}
-DEMO_RUNNER_MODULES = {"stare.demo.__main__", "stare.demo.runner"}
+DEMO_RUNNER_MODULES = {"stare.demo.__main__", "stare.demo.runner", "stare.demo.summary"}
 
 # Layer -> the packages from outside it may import; layers that are not named may import any.
 EXTERNAL = {
@@ -78,10 +78,8 @@ def imports(tree: ast.Module, module: str, is_package: bool) -> Iterator[Import]
 def layer_of(name: str) -> str | None:
     """The layer of a dotted name under `stare`; a public name counts as the module it is from."""
     parts = name.split(".")
-    if len(parts) == 1:
+    if len(parts) == 1 or parts[1] == "__version__":
         return None
-    if parts[1] == "__version__":
-        return "_core"
     home = stare._HOME.get(parts[1])
     return home.split(".")[1] if home else parts[1]
 

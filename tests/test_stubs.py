@@ -17,9 +17,7 @@ def _public(names) -> set[str]:
 
 
 def test_stub_and_binary_have_the_same_names():
-    stubbed = {
-        node.name for node in STUB.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
-    }
+    stubbed = {node.name for node in STUB.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     assert _public(stubbed) == _public(vars(_core))
 
 

@@ -5,6 +5,8 @@ from typing import Final, Literal
 
 _Verdict = Literal["correct", "incorrect", "undecided"]
 
+__all__ = ["__version__", "compare_answers", "extract_answer", "grade_answers"]
+
 __version__: Final[str]
 
 # --- answer verification ---------------------------------------------------------------------

@@ -196,7 +196,9 @@ fn last_answer_phrase(bytes: &[u8]) -> Option<usize> {
         .enumerate()
         .rev()
         .find_map(|(at, window)| {
-            if !window.eq_ignore_ascii_case(WORD)
+            // The first letter alone settles nearly every position.
+            if window[0] | 0x20 != b'a'
+                || !window.eq_ignore_ascii_case(WORD)
                 || (at > 0 && bytes[at - 1].is_ascii_alphanumeric())
             {
                 return None;
