@@ -37,7 +37,7 @@ METRICS = tuple(
         ("stare/gamma", "nats", "Gamma: the part of it that W acts on; W* = 1 + Lambda/Gamma"),
         ("stare/gamma_minus", "nats", "Gamma-: what the selected tokens with A < 0 add to Lambda"),
         ("stare/w_star", "factor", "W* = 1 + Lambda/Gamma, pooled over the last 50 batches"),
-        ("stare/w_star_exact", "factor", "W* if exactly the tokens with A > 0, s > s* were amplified"),
+        ("stare/w_star_exact", "factor", "W* if exactly the tokens with A > 0, s > s* were W's"),
         ("stare/ignored_nonfinite", "count", "non-finite entropies the controller ignored so far"),
         ("stare/alarms", "count", "steps so far with an entropy above the ceiling"),
         ("groups/kept", "count", "groups with signal in the batch"),
