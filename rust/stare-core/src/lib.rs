@@ -62,4 +62,4 @@ pub use quota::quota;
 pub use rule::{Rule, Sign, Tail, MAX_RULES};
 pub use shard::{apply_cutoffs, digit_histogram, Cutoff, Prefix, RowIds, Survey, DIGITS};
 pub use source::{Flag, Flags, Mask, Reals, SignSource, Signs, Source, Typed};
-pub use weights::{row_means, token_weights, Tally};
+pub use weights::{mean_weight, row_means, token_weights, Tally};

@@ -32,7 +32,8 @@ pub struct Tally {
 }
 
 /// Mean weight of `tokens` tokens from the counts of a writing pass.
-pub(crate) fn mean_weight(rules: &[Rule], patterns: &[u64], tokens: u64) -> f64 {
+#[must_use]
+pub fn mean_weight(rules: &[Rule], patterns: &[u64], tokens: u64) -> f64 {
     if tokens == 0 {
         return 1.0;
     }
