@@ -31,6 +31,13 @@ METRICS = tuple(
         ("stare/w", "factor", "live amplification W"),
         ("stare/m", "factor", "live attenuation M"),
         ("stare/selected_frac", "share", "reweighted tokens among the tokens with an advantage"),
+        ("stare/selected_RULE", "count", "tokens a rule selects (positive_high, negative_high, ...)"),
+        ("stare/threshold_RULE", "nats", "surprisal of the last token a rule selects"),
+        ("stare/n_tokens", "count", "tokens under the mask"),
+        ("stare/n_positive", "count", "of these, with A > 0"),
+        ("stare/n_negative", "count", "of these, with A < 0"),
+        ("stare/dropped_nonfinite", "count", "candidates without a usable log-probability"),
+        ("stare/mean_weight", "factor", "mean weight of the tokens under the mask"),
         ("stare/base_in", "share", "tokens with A > 0 whose update raises entropy (s > s*)"),
         ("stare/sel_in", "share", "selected tokens with A > 0 whose update raises entropy"),
         ("stare/lambda", "nats", "Lambda: first-order entropy decrease per unit learning rate"),
@@ -86,7 +93,7 @@ METRICS = tuple(
 """Every `eval/` mean has a twin with the suffix `_se`: its standard error over problems."""
 
 _KNOWN = {m.key for m in METRICS}
-_PASS = re.compile(r"eval/pass@[1-9][0-9]*")
+_FAMILY = re.compile(r"eval/pass@[1-9][0-9]*|stare/(selected|threshold)_[a-z_0-9]+")
 
 
 def is_metric_key(key: str) -> bool:
@@ -97,7 +104,7 @@ def is_metric_key(key: str) -> bool:
         (True, False)
     """
     base = key[:-3] if key.startswith("eval/") and key.endswith("_se") else key
-    return base in _KNOWN or bool(_PASS.fullmatch(base)) or key.startswith("extra/")
+    return base in _KNOWN or bool(_FAMILY.fullmatch(base)) or key.startswith("extra/")
 
 
 def metric_table() -> str:
