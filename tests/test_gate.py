@@ -214,6 +214,13 @@ def test_pi_with_target_zero_is_plain_grpo(entropies: list[float], kp: float) ->
         assert (state.on, state.w, state.m) == (False, 1.0, 1.0)
 
 
+def test_sign_rule_without_a_step_leaves_weights_outside_its_bounds_alone() -> None:
+    """As released: the bounds apply to what the rule moves."""
+    config = StareConfig(adaptive=True, alpha=0.0, reweight_w=3.0, reweight_m=0.1)
+    state = TargetEntropyController(config).update(0.1)
+    assert (state.w, state.m) == (3.0, 0.1)
+
+
 def test_alarm_counts_entropy_above_the_ceiling() -> None:
     controller = TargetEntropyController(StareConfig(entropy_ceiling=1.0))
     for h in (0.5, 1.0, 1.5, math.inf, 2.0):

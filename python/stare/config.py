@@ -55,17 +55,17 @@ class StareConfig:
     variant: str = "O1"
     """Which quadrants are reweighted: O1 (amplify L+), C2 (O1 and attenuate L-), or an ablation."""
     top_p_ratio: float = 0.1
-    """Share P of the tokens of each advantage sign that is selected; read as its shortest decimal."""
+    """Share P of the tokens of each advantage sign selected; read as its shortest decimal."""
     reweight_w: float = 1.1
     """Amplification W >= 1 of tokens whose update raises entropy."""
     reweight_m: float = 0.9
     """Attenuation 0 < M <= 1 of tokens whose update lowers entropy."""
     target_entropy: float = 0.3
-    """H_tgt, nats per token (or the multiple of the first batch's entropy, if `target_relative`)."""
+    """H_tgt, nats per token; a multiple of the first batch's entropy if `target_relative`."""
     gate: Gate = "batch"
     """Granularity of 'entropy is below the target'; `off` reweights always (open loop)."""
     selector: Selector = "quantile"
-    """`quantile`: top-P by surprisal; `critical`: s > s* exactly; `threshold`: fixed probability."""
+    """`quantile`: top P by surprisal; `critical`: exactly s > s*; `threshold`: pi < tau."""
     adaptive: bool = False
     """The paper's sign rule: W and M move by `alpha` a step."""
     alpha: float = 0.01
@@ -109,7 +109,7 @@ class StareConfig:
         if self.controller == "pi" and self.adaptive:
             raise ConfigError(
                 "adaptive=True and controller='pi' both move W and M\n"
-                "hint: choose the sign rule (controller='gate') or the PI controller (adaptive=False)"
+                "hint: keep one: controller='gate' (sign rule) or adaptive=False (PI controller)"
             )
         if (self.target_final is None) != (self.target_steps == 0):
             raise ConfigError(

@@ -180,8 +180,8 @@ def policy_loss(
         if config.entropy_coef > 0:
             token_loss = token_loss - config.entropy_coef * entropy
 
-    # Masked tokens end here whatever the terms above made of their zeros.
-    loss = _aggregate(torch.where(keep, token_loss, zero), keep, config, normalizer)
+    # Masked tokens are 0 in every term: A, the KL of equal log-probs, and H are.
+    loss = _aggregate(token_loss, keep, config, normalizer)
     stats["loss"] = loss.detach()
     return loss, stats
 
