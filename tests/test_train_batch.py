@@ -77,9 +77,7 @@ def test_truncated_responses_are_masked_or_penalised() -> None:
     group = Group(problem=problem, completions=[long, short], rewards=[1.0, 1.0])
     keep = make_batch([group], RolloutConfig(max_response_tokens=10), pad_id=PAD)
     assert keep.mask_BT.sum(dim=1).tolist() == [10, 4]
-    mask = make_batch(
-        [group], RolloutConfig(max_response_tokens=10, truncation="mask"), pad_id=PAD
-    )
+    mask = make_batch([group], RolloutConfig(max_response_tokens=10, truncation="mask"), pad_id=PAD)
     assert mask.mask_BT.sum(dim=1).tolist() == [0, 4]
     penalty = RolloutConfig(max_response_tokens=10, truncation="penalty", overlong_buffer=4)
     assert make_batch([group], penalty, pad_id=PAD).rewards_B.tolist() == [0.0, 1.0]

@@ -6,7 +6,14 @@
 
 from __future__ import annotations
 
-__all__ = ["ArgumentError", "ConfigError", "DataError", "MissingExtraError", "RunError", "StareError"]
+__all__ = [
+    "ArgumentError",
+    "ConfigError",
+    "DataError",
+    "MissingExtraError",
+    "RunError",
+    "StareError",
+]
 
 
 class StareError(Exception):

@@ -13,7 +13,7 @@ FinishReason = Literal["stop", "length"]
 
 
 class Verdict(str, Enum):
-    """Outcome of comparing an answer with a gold answer. A failure to decide is not a wrong answer."""
+    """Outcome of comparing an answer with a gold one. Failing to decide is not a wrong answer."""
 
     CORRECT = "correct"
     INCORRECT = "incorrect"

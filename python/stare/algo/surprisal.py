@@ -36,11 +36,11 @@ _LOG_FLOOR = -1e4
 class TokenStatistics(NamedTuple):
     """What `token_statistics` returns; float32, or float64 for float64 logits."""
 
-    logprobs_BT: Tensor  # noqa: N815
+    logprobs_BT: Tensor
     """ln pi(target), nats; differentiable."""
-    entropy_BT: Tensor  # noqa: N815
+    entropy_BT: Tensor
     """H = -sum pi ln pi, nats; differentiable."""
-    concentration_BT: Tensor | None  # noqa: N815
+    concentration_BT: Tensor | None
     """C = sum pi^2 (s - H) <= 0 (`stare.algo.theory`); no gradient. None unless asked for."""
 
 

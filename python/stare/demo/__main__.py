@@ -69,9 +69,7 @@ def _demo(args: argparse.Namespace) -> None:
     runs = _plan(args).runs()
     words_console, data_console = Console(stderr=True), Console()
     began = time.monotonic()
-    folders = run_all(
-        runs, out, workers=args.workers, fresh=args.fresh, console=words_console
-    )
+    folders = run_all(runs, out, workers=args.workers, fresh=args.fresh, console=words_console)
     rows = summarise(runs, folders)
     build_report(list(folders.values()), out / "report.html")
     build_png(list(folders.values()), out / "curves.png")

@@ -81,7 +81,9 @@ def _scores(evals: Sequence[Mapping[str, object]], ks: Sequence[int]) -> dict[st
     first = evals[0]["problem_ids"]
     if any(e["problem_ids"] != first for e in evals):
         raise RunError("runs of one arm were evaluated on different problems\nhint: --fresh")
-    columns: dict[str, list[list[float]]] = {f"pass@{k}": [] for k in ks} | {"greedy": []}
+    columns: dict[str, list[list[float]]] = {
+        name: [] for name in (*(f"pass@{k}" for k in ks), "greedy")
+    }
     for e in evals:
         n, correct = e["n"], e["correct"]
         assert isinstance(n, int)
@@ -193,7 +195,9 @@ def _compare(name: str, base: Score, ours: Score) -> str:
     apart = ours.low > base.high or ours.high < base.low
     how = "above" if gap > 0 else "below"
     sure = "the intervals are apart" if apart else "the intervals overlap: no claim"
-    return f"{name} is {abs(gap):.2f} {how} GRPO-ds ({ours.mean:.2f} against {base.mean:.2f}; {sure})"
+    return (
+        f"{name} is {abs(gap):.2f} {how} GRPO-ds ({ours.mean:.2f} against {base.mean:.2f}; {sure})"
+    )
 
 
 def words(rows: Sequence[ArmSummary], *, base: str = "grpo-ds", ours: str = "stare-pi") -> str:

@@ -7,7 +7,7 @@ Shape suffixes: B responses, P prompt positions (left-padded), T response positi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -64,11 +64,21 @@ class Batch:
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
-        moved = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Batch(**{k: None if v is None else v.to(device) for k, v in moved.items()})
+        sampled = self.sampled_logprobs_BT
+        return Batch(
+            input_ids_BL=self.input_ids_BL.to(device),
+            attention_mask_BL=self.attention_mask_BL.to(device),
+            response_ids_BT=self.response_ids_BT.to(device),
+            mask_BT=self.mask_BT.to(device),
+            rewards_B=self.rewards_B.to(device),
+            group_ids_B=self.group_ids_B.to(device),
+            sampled_logprobs_BT=None if sampled is None else sampled.to(device),
+        )
 
 
-def _pad(rows: Sequence[Sequence[float]], width: int, fill: float, *, left: bool = False) -> list:
+def _pad(
+    rows: Sequence[Sequence[float]], width: int, fill: float, *, left: bool = False
+) -> list[list[float]]:
     if left:
         return [[fill] * (width - len(r)) + list(r) for r in rows]
     return [list(r) + [fill] * (width - len(r)) for r in rows]
@@ -149,7 +159,9 @@ def micro_batches(batch: Batch, rows: Tensor, token_budget: int | None) -> list[
     order = torch.argsort(lengths_p + lengths_t, stable=True)
     cuts: list[int] = []
     start, longest_p, longest_t = 0, 0, 0
-    for i, (p, t) in enumerate(zip(lengths_p[order].tolist(), lengths_t[order].tolist())):
+    for i, (p, t) in enumerate(
+        zip(lengths_p[order].tolist(), lengths_t[order].tolist(), strict=True)
+    ):
         longest_p, longest_t = max(longest_p, p), max(longest_t, t)
         if i > start and (longest_p + longest_t) * (i - start + 1) > token_budget:
             cuts.append(i)

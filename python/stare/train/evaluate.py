@@ -38,7 +38,9 @@ class Evaluation:
             values = [pass_at_k(self.n, c, k) for c in self.correct]
             out[f"eval/pass@{k}"], out[f"eval/pass@{k}_se"] = mean_and_standard_error(values)
         if self.greedy is not None:
-            out["eval/greedy"], out["eval/greedy_se"] = mean_and_standard_error([float(g) for g in self.greedy])
+            out["eval/greedy"], out["eval/greedy_se"] = mean_and_standard_error(
+                [float(g) for g in self.greedy]
+            )
         out["eval/entropy"] = self.entropy
         out["eval/undecided_frac"] = self.undecided / max(1, self.n * len(self.correct))
         return out

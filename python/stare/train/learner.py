@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 import math
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,13 +17,15 @@ from torch import Tensor
 from stare.algo.advantages import broadcast_advantages, group_advantages
 from stare.algo.gate import GateState, TargetEntropyController
 from stare.algo.loss import add_stats, finish_stats, loss_normalizer, policy_loss
-from stare.algo.reweight import reweight, token_weights
+from stare.algo.reweight import token_weights
 from stare.algo.surprisal import TokenStatistics, token_statistics
 from stare.algo.theory import PressurePool, entropy_pressure
 from stare.train.batch import Batch, micro_batches
 from stare.train.config import TrainConfig
 
-__all__ = ["Learner"]
+__all__ = ["Learner", "Metrics"]
+
+Metrics = dict[str, float | None]
 
 
 class Learner:
@@ -71,7 +74,7 @@ class Learner:
         self.controller.load_state_dict(state["controller"])
         self.pressure.load_state_dict(state["pressure"])
 
-    def step(self, batch: Batch) -> dict[str, float | None]:
+    def step(self, batch: Batch) -> Metrics:
         """Update the policy once on a batch (or `mini_batches` x `epochs` times) and report.
 
         The batch is scored, gated and reweighted as a whole; micro-batches only bound memory:
@@ -85,7 +88,7 @@ class Learner:
         # When one forward pass covers the batch, its own graph serves the update as well.
         self.model.train(one_pass)
         live = self._forward(batch) if one_pass else None
-        old = _detached(live) if live is not None else self._score(batch, every_row)
+        old = _Scores.of(live) if live is not None else self._score(batch, every_row)
         reference_BT = self._reference_logprobs(batch, every_row)
 
         entropy = _masked_mean(old.entropy_BT, batch.mask_BT)
@@ -115,7 +118,7 @@ class Learner:
                         entropy_BT=now.entropy_BT,
                         rollout_logprobs_BT=part.sampled_logprobs_BT,
                     )
-                    loss.backward()
+                    loss.backward()  # type: ignore[no-untyped-call]
                     parts.append(stats)
                 grad_norms.append(self._optimizer_step())
         skipped = sum(not math.isfinite(norm) for norm in grad_norms)
@@ -131,9 +134,7 @@ class Learner:
         }
         return metrics
 
-    def _advantages(
-        self, batch: Batch, old: TokenStatistics, gate: GateState
-    ) -> tuple[Tensor, dict[str, float | None]]:
+    def _advantages(self, batch: Batch, old: _Scores, gate: GateState) -> tuple[Tensor, Metrics]:
         """Group advantages, reweighted by STARE where it is enabled."""
         advantages_B = group_advantages(
             batch.rewards_B,
@@ -141,14 +142,14 @@ class Learner:
             scale=self.config.advantage.scale,
             eps=self.config.advantage.eps,
         )
-        inputs = {
-            "mask": batch.mask_BT,
-            "config": self.config.stare,
-            "entropy": old.entropy_BT,
-            "concentration": old.concentration_BT,
-        }
+        select = partial(
+            token_weights,
+            config=self.config.stare,
+            entropy=old.entropy_BT,
+            concentration=old.concentration_BT,
+        )
         # Which tokens the gate would reweight is worth knowing also while it is off.
-        would_be_BT, _ = token_weights(old.logprobs_BT, advantages_B, **inputs)
+        would_be_BT, _ = select(old.logprobs_BT, advantages_B, batch.mask_BT)
         pressure = entropy_pressure(
             old.logprobs_BT,
             old.entropy_BT,
@@ -158,14 +159,14 @@ class Learner:
             selected=would_be_BT != 1,
         )
         self.pressure.add(pressure)
-        metrics = pressure.as_dict() | {
-            "stare/w_star": self.pressure.pooled.w_star,
-            "stare/w_star_exact": self.pressure.pooled.w_star_exact,
-        }
+        metrics: Metrics = dict(pressure.as_dict())
+        metrics["stare/w_star"] = self.pressure.pooled.w_star
+        metrics["stare/w_star_exact"] = self.pressure.pooled.w_star_exact
+        advantages_BT: Tensor = broadcast_advantages(advantages_B, batch.mask_BT)
         if not self.config.stare.enabled:
-            return broadcast_advantages(advantages_B, batch.mask_BT), metrics
-        weighted_BT, stats = reweight(advantages_B, old.logprobs_BT, gate=gate, **inputs)
-        return weighted_BT, metrics | stats.as_dict(prefix="stare/")
+            return advantages_BT, metrics
+        weights_BT, stats = select(old.logprobs_BT, advantages_B, batch.mask_BT, gate=gate)
+        return advantages_BT * weights_BT, metrics | stats.as_dict(prefix="stare/")
 
     def _autocast(self) -> AbstractContextManager[object]:
         if self.config.model.dtype == "bfloat16":
@@ -192,18 +193,19 @@ class Learner:
         )
 
     @torch.no_grad()
-    def _score(
-        self, batch: Batch, rows: Tensor, model: torch.nn.Module | None = None
-    ) -> TokenStatistics:
+    def _score(self, batch: Batch, rows: Tensor, model: torch.nn.Module | None = None) -> _Scores:
         """The whole batch without a graph, micro-batch by micro-batch."""
-        out = TokenStatistics(*(torch.zeros_like(batch.mask_BT, dtype=torch.float32) for _ in "123"))
+        logprobs_BT, entropy_BT, concentration_BT = torch.zeros(
+            (3, *batch.mask_BT.shape), device=self.device
+        )
         for part_rows in micro_batches(batch, rows, self.config.optim.micro_batch_tokens):
             part = batch.rows(part_rows)
-            stats = self._forward(part, model)
+            stats = _Scores.of(self._forward(part, model))
             width = part.mask_BT.shape[1]
-            for whole, piece in zip(out, stats, strict=True):
-                whole[part_rows, :width] = piece.to(whole.dtype)
-        return out
+            logprobs_BT[part_rows, :width] = stats.logprobs_BT
+            entropy_BT[part_rows, :width] = stats.entropy_BT
+            concentration_BT[part_rows, :width] = stats.concentration_BT
+        return _Scores(logprobs_BT, entropy_BT, concentration_BT)
 
     def _reference_logprobs(self, batch: Batch, rows: Tensor) -> Tensor | None:
         if self.reference is None:
@@ -226,7 +228,9 @@ class Learner:
         bound = math.inf if optim.grad_clip is None else optim.grad_clip
         norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
         for group in self.optimizer.param_groups:
-            group["lr"] = optim.lr * min(1.0, (self.optimizer_steps + 1) / max(1, optim.warmup_steps))
+            group["lr"] = optim.lr * min(
+                1.0, (self.optimizer_steps + 1) / max(1, optim.warmup_steps)
+            )
         # One bad gradient must not destroy the weights; the caller counts it.
         if torch.isfinite(norm):
             self.optimizer.step()
@@ -240,5 +244,16 @@ def _masked_mean(values_BT: Tensor, mask_BT: Tensor) -> float:
     return float(values_BT[mask_BT].double().sum() / count) if count else float("nan")
 
 
-def _detached(stats: TokenStatistics) -> TokenStatistics:
-    return TokenStatistics(*(None if x is None else x.detach() for x in stats))
+class _Scores(NamedTuple):
+    """Statistics of the policy before the update, without a graph; each [B, T]."""
+
+    logprobs_BT: Tensor
+    entropy_BT: Tensor
+    concentration_BT: Tensor
+
+    @staticmethod
+    def of(stats: TokenStatistics) -> _Scores:
+        assert stats.concentration_BT is not None, "the learner always asks for it"
+        return _Scores(
+            stats.logprobs_BT.detach(), stats.entropy_BT.detach(), stats.concentration_BT.detach()
+        )

@@ -31,7 +31,11 @@ METRICS = tuple(
         ("stare/w", "factor", "live amplification W"),
         ("stare/m", "factor", "live attenuation M"),
         ("stare/selected_frac", "share", "reweighted tokens among the tokens with an advantage"),
-        ("stare/selected_RULE", "count", "tokens a rule selects (positive_high, negative_high, ...)"),
+        (
+            "stare/selected_RULE",
+            "count",
+            "tokens a rule selects (positive_high, negative_high, ...)",
+        ),
         ("stare/threshold_RULE", "nats", "surprisal of the last token a rule selects"),
         ("stare/n_tokens", "count", "tokens under the mask"),
         ("stare/n_positive", "count", "of these, with A > 0"),

@@ -45,13 +45,15 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
     if config.run.deterministic:
         # On a CPU every operation used here has a deterministic version; on CUDA a few only warn.
         torch.use_deterministic_algorithms(True, warn_only=device.type == "cuda")
-        torch.utils.deterministic.fill_uninitialized_memory = False
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     with RunFolder(out, config, resume=resume, environment=environment()) as folder:
         step = 0
         try:
             session = build_session(config, device)
             learner = Learner(session.model, config, device)
-            store = CheckpointStore(folder.checkpoints_path, keep=config.run.keep_checkpoints, fsync=config.run.fsync)
+            store = CheckpointStore(
+                folder.checkpoints_path, keep=config.run.keep_checkpoints, fsync=config.run.fsync
+            )
             step = _restore(store, session, learner) if folder.resumed else 0
             with contextlib.ExitStack() as stack:
                 writers = open_writers(
