@@ -86,7 +86,6 @@ class TinyPolicy(nn.Module):
         self.blocks = nn.ModuleList(Block(width) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, VOCAB_SIZE, bias=False)
-        self.register_buffer("_no_bias", torch.zeros(1, 1, 1), persistent=False)
         causal = torch.full((context, context), -math.inf).triu(1)
         self.register_buffer("_causal", causal, persistent=False)
         self._initialise(seed)
@@ -214,7 +213,7 @@ class TinyPolicy(nn.Module):
         steps = torch.arange(L, device=ids.device)
         visible = (steps[None, :] <= steps[:, None]) & real[:, None, :]
         visible = visible | (steps[None, :] == steps[:, None])  # no empty row on padding
-        bias = torch.zeros(B, L, L, device=ids.device).masked_fill(~visible, -math.inf)
+        bias = self._causal.new_zeros(B, L, L).masked_fill(~visible, -math.inf)
         bias = bias.repeat_interleave(self.heads, dim=0)
         return self._layers(self.token(ids) + self.position(positions), bias)
 
