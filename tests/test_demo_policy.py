@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 torch = pytest.importorskip("torch")
-import torch.nn.functional as F  # noqa: E402
 from torch import Tensor  # noqa: E402
+from torch.nn.functional import linear  # noqa: E402
 
 from stare.demo.policy import TinyPolicy, load_policy, load_weights, save_weights  # noqa: E402
 from stare.demo.vocab import VOCAB_SIZE, Tokenizer  # noqa: E402
@@ -37,7 +37,7 @@ def naive_logits(policy: TinyPolicy, ids: list[int]) -> Tensor:
     """(L, V) logits of one sequence: one head and one query at a time."""
     x = policy.token.weight[ids] + policy.position.weight[: len(ids)]
     for block in policy.blocks:
-        q, k, v = F.linear(block.norm1(x), block.qkv.weight, block.qkv.bias).chunk(3, dim=-1)
+        q, k, v = linear(block.norm1(x), block.qkv.weight, block.qkv.bias).chunk(3, dim=-1)
         E = q.shape[-1] // policy.heads
         mixed = torch.zeros_like(x)
         for h in range(policy.heads):
@@ -45,9 +45,9 @@ def naive_logits(policy: TinyPolicy, ids: list[int]) -> Tensor:
             for t in range(len(ids)):
                 scores = k[: t + 1, part] @ q[t, part] / E**0.5
                 mixed[t, part] = scores.softmax(0) @ v[: t + 1, part]
-        x = x + F.linear(mixed, block.out.weight, block.out.bias)
-        x = x + block.down(F.relu(block.up(block.norm2(x))))
-    logits: Tensor = F.linear(policy.norm(x), policy.head.weight)
+        x = x + linear(mixed, block.out.weight, block.out.bias)
+        x = x + block.down(block.up(block.norm2(x)).relu())
+    logits: Tensor = linear(policy.norm(x), policy.head.weight)
     return logits
 
 
@@ -129,12 +129,15 @@ def test_positions_are_honoured(policy: TinyPolicy) -> None:
     torch.testing.assert_close(counted, policy(ids).logits)
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"use_cache": True}, "use_cache must be False"),
-    ({"logits_to_keep": 21}, r"logits_to_keep must lie in \[0, 20\], got 21"),
-    ({"attention_mask": torch.ones(2, 3)}, r"attention_mask must be \(32, 20\), got \(2, 3\)"),
-    ({"position_ids": torch.arange(1, 21).expand(32, 20)}, r"must lie in \[0, 20\), got 20"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"use_cache": True}, "use_cache must be False"),
+        ({"logits_to_keep": 21}, r"logits_to_keep must lie in \[0, 20\], got 21"),
+        ({"attention_mask": torch.ones(2, 3)}, r"attention_mask must be \(32, 20\), got \(2, 3\)"),
+        ({"position_ids": torch.arange(1, 21).expand(32, 20)}, r"must lie in \[0, 20\), got 20"),
+    ],
+)
 def test_bad_arguments(policy: TinyPolicy, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         policy(group_batch(), **arguments)
@@ -153,7 +156,9 @@ def test_weights_survive_a_round_trip(tmp_path: Path) -> None:
     policy.save_pretrained(tmp_path / "step")
     for path in (tmp_path / "step", tmp_path / "step" / "model.safetensors"):
         loaded, tokenizer = load_policy(SimpleNamespace(path=str(path)), torch.device("cpu"))
-        assert all(torch.equal(a, b) for a, b in zip(policy.parameters(), loaded.parameters()))
+        assert all(
+            torch.equal(a, b) for a, b in zip(policy.parameters(), loaded.parameters(), strict=True)
+        )
         assert tokenizer.vocab_size == VOCAB_SIZE
     assert not list(tmp_path.rglob("*.tmp"))
 

@@ -16,7 +16,7 @@ from stare.demo.policy import TinyPolicy, load_policy  # noqa: E402
 from stare.demo.sampler import TinySampler, nucleus  # noqa: E402
 from stare.demo.tasks import modular_problems  # noqa: E402
 from stare.demo.vocab import EOS, Tokenizer  # noqa: E402
-from stare.errors import ArgumentError, DataError  # noqa: E402
+from stare.errors import ArgumentError, DataError, StareError  # noqa: E402
 from stare.rollout.sampler import SamplingParams  # noqa: E402
 from stare.types import Completion  # noqa: E402
 
@@ -62,13 +62,16 @@ def teacher_forced(policy: TinyPolicy, c: Completion, params: SamplingParams) ->
     return logits.log_softmax(-1)
 
 
-@pytest.mark.parametrize("params", [
-    SamplingParams(n=5, max_tokens=13, seed=1),
-    SamplingParams(n=3, max_tokens=13, seed=2, temperature=0.7),
-    SamplingParams(n=3, max_tokens=13, seed=3, temperature=1.3, top_p=0.8),
-    SamplingParams(n=2, max_tokens=4, seed=4),
-    SamplingParams(n=2, max_tokens=13, temperature=0.0),
-])
+@pytest.mark.parametrize(
+    "params",
+    [
+        SamplingParams(n=5, max_tokens=13, seed=1),
+        SamplingParams(n=3, max_tokens=13, seed=2, temperature=0.7),
+        SamplingParams(n=3, max_tokens=13, seed=3, temperature=1.3, top_p=0.8),
+        SamplingParams(n=2, max_tokens=4, seed=4),
+        SamplingParams(n=2, max_tokens=13, temperature=0.0),
+    ],
+)
 def test_statistics_are_those_of_the_policy(
     policy: TinyPolicy, sampler: TinySampler, params: SamplingParams
 ) -> None:
@@ -172,6 +175,22 @@ def test_bad_prompts(sampler: TinySampler) -> None:
         sampler.sample(PROMPTS, SamplingParams(max_tokens=0))
     with pytest.raises(DataError, match="unknown token 'hello'"):
         sampler.sample(["hello"], SamplingParams())
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_logits_that_are_not_finite_are_an_error_and_leave_no_trace(temperature: float) -> None:
+    policy = load_policy()[0]
+    sampler = TinySampler(policy, Tokenizer())
+    params = SamplingParams(n=2, max_tokens=13, temperature=temperature)
+    before = sampler.sample(PROMPTS, params)
+    broken = policy.state_dict()["blocks.0.qkv.bias"].clone()
+    with torch.no_grad():
+        policy.blocks[0].qkv.bias.fill_(torch.nan)
+    with pytest.raises(StareError, match="logits are not finite"):
+        sampler.sample(PROMPTS, params)
+    with torch.no_grad():
+        policy.blocks[0].qkv.bias.copy_(broken)
+    assert sampler.sample(PROMPTS, params) == before
 
 
 @settings(max_examples=100)
