@@ -66,9 +66,14 @@ def test_calling_the_tokenizer_gives_ids_and_a_mask() -> None:
 # --- problems ---
 
 
-@pytest.mark.parametrize(("name", "train", "held_out"), [
-    ("exact", 2354, 588), ("tol3", 2354, 588), ("mod5", 1333, 333),
-])
+@pytest.mark.parametrize(
+    ("name", "train", "held_out"),
+    [
+        ("exact", 2354, 588),
+        ("tol3", 2354, 588),
+        ("mod5", 1333, 333),
+    ],
+)
 def test_pair_split_is_eighty_to_twenty(name: str, train: int, held_out: int) -> None:
     parts = problems(TASKS[name])
     assert [len(p) for p in parts] == [train, held_out]
@@ -82,7 +87,7 @@ def test_number_split_shares_no_triple(name: str) -> None:
     assert not {p[0] for p in train} & {p[0] for p in held_out}
     assert sorted(train + held_out) == sorted(tasks.pairs(TASKS[name]))
     share = len(held_out) / len(train + held_out)
-    assert 0.15 < share < 0.25
+    assert 0.07 < share < 0.13
 
 
 def test_the_split_never_changes() -> None:
@@ -175,16 +180,19 @@ def test_every_expression_is_valid_and_its_result_decides() -> None:
         assert right.tolist() == [int(TOKENS[w]) % 5 == 2 for w in rows[:, 10]]
 
 
-@pytest.mark.parametrize("text", [
-    "7 + 9 = 16 ; 16 * 3 = 48 !",  # no end token
-    "7 + 9 = 16 ; 16 * 3 = 48 $ !",
-    "7 + 9 = 17 ; 17 * 3 = 51 ! $",  # first equation false
-    "7 + 9 = 16 ; 16 * 3 = 49 ! $",  # second equation false
-    "7 + 7 = 14 ; 14 * 3 = 42 ! $",  # a number used twice
-    "3 + 7 = 10 ; 3 + 9 = 12 ! $",  # the intermediate result left out
-    "7 + 9 = 16 ; 16 * 3 = 48 ! $ $",  # too long
-    "",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7 + 9 = 16 ; 16 * 3 = 48 !",  # no end token
+        "7 + 9 = 16 ; 16 * 3 = 48 $ !",
+        "7 + 9 = 17 ; 17 * 3 = 51 ! $",  # first equation false
+        "7 + 9 = 16 ; 16 * 3 = 49 ! $",  # second equation false
+        "7 + 7 = 14 ; 14 * 3 = 42 ! $",  # a number used twice
+        "3 + 7 = 10 ; 3 + 9 = 12 ! $",  # the intermediate result left out
+        "7 + 9 = 16 ; 16 * 3 = 48 ! $ $",  # too long
+        "",
+    ],
+)
 def test_wrong_responses_are_rejected(text: str) -> None:
     assert not verify_text(text, (3, 7, 9), 3, ANYTHING)
     assert reward([problem_379()], [completion(TOKENIZER.encode(text))]) == [0.0]

@@ -1,4 +1,4 @@
-"""The tiny policy of the demo: a pre-LN GPT of 115,712 parameters, called like a Hugging Face model.
+"""The tiny policy of the demo: a pre-LN GPT (115,712 parameters) with a Hugging Face signature.
 
 Shapes: B sequences, L positions, K positions whose logits are kept, V vocabulary, D width,
 H heads, E = D / H; U distinct prompts, S shared prompt positions, R = L - S.
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from stare.demo.vocab import VOCAB_SIZE, Tokenizer
@@ -47,9 +46,9 @@ class Block(nn.Module):
         self.down = nn.Linear(4 * width, width)
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """x plus the feed-forward branch; any leading shape."""
+        """Return x plus the feed-forward branch, for any leading shape."""
         hidden: Tensor = self.up(self.norm2(x))
-        out: Tensor = x + self.down(F.relu(hidden))
+        out: Tensor = x + self.down(hidden.relu_())
         return out
 
 
@@ -76,6 +75,9 @@ class TinyPolicy(nn.Module):
         (1, 1, 112)
     """
 
+    _causal: Tensor
+    """(context, context), -inf above the diagonal."""
+
     def __init__(
         self, *, width: int = 64, layers: int = 2, heads: int = 2, context: int = 20, seed: int = 0
     ) -> None:
@@ -86,7 +88,6 @@ class TinyPolicy(nn.Module):
         self.blocks = nn.ModuleList(Block(width) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, VOCAB_SIZE, bias=False)
-        self.register_buffer("_no_bias", torch.zeros(1, 1, 1), persistent=False)
         causal = torch.full((context, context), -math.inf).triu(1)
         self.register_buffer("_causal", causal, persistent=False)
         self._initialise(seed)
@@ -139,11 +140,14 @@ class TinyPolicy(nn.Module):
                 f"attention_mask must be {(B, L)}, got {tuple(attention_mask.shape)}"
             )
         if self._is_plain(input_ids, attention_mask, position_ids):
-            if L > self.context:
+            if self.context < L:
                 raise ArgumentError(f"the context is {self.context} tokens, got {L}")
-            return PolicyOutput(self.head(self.norm(self._plain(input_ids, keep))))
+            return self._output(self._plain(input_ids, keep))
         x = self._padded(input_ids, attention_mask, position_ids)
-        return PolicyOutput(self.head(self.norm(x[:, L - keep :])))
+        return self._output(x[:, L - keep :])
+
+    def _output(self, x: Tensor) -> PolicyOutput:
+        return PolicyOutput(self.head(self.norm(x)))
 
     def _is_plain(self, ids: Tensor, mask: Tensor | None, positions: Tensor | None) -> bool:
         """Whether no row has padding before a token, and positions count from 0."""
@@ -171,7 +175,7 @@ class TinyPolicy(nn.Module):
         if not shared or 2 * len(prompts) > B:
             return self._causal_pass(ids)[:, shared:]
         place = self.position.weight[:L]
-        x = self.token(ids[:, shared:]) + place[shared:]
+        x: Tensor = self.token(ids[:, shared:]) + place[shared:]
         prefix = self.token(prompts) + place[:shared]
         bias = self._causal[shared:L, :L].expand(B * self.heads, keep, L)
         last = len(self.blocks) - 1
@@ -214,7 +218,7 @@ class TinyPolicy(nn.Module):
         steps = torch.arange(L, device=ids.device)
         visible = (steps[None, :] <= steps[:, None]) & real[:, None, :]
         visible = visible | (steps[None, :] == steps[:, None])  # no empty row on padding
-        bias = torch.zeros(B, L, L, device=ids.device).masked_fill(~visible, -math.inf)
+        bias = self._causal.new_zeros(B, L, L).masked_fill(~visible, -math.inf)
         bias = bias.repeat_interleave(self.heads, dim=0)
         return self._layers(self.token(ids) + self.position(positions), bias)
 
@@ -258,7 +262,9 @@ def load_weights(policy: TinyPolicy, path: str | Path) -> None:
     policy.load_state_dict({k: t.to(own[k].dtype) for k, t in tensors.items()})
 
 
-def load_policy(model_cfg: Any = None, device: torch.device | str = "cpu") -> tuple[TinyPolicy, Tokenizer]:
+def load_policy(
+    model_cfg: Any = None, device: torch.device | str = "cpu"
+) -> tuple[TinyPolicy, Tokenizer]:
     """Model factory of the demo (`model.factory = "stare.demo.policy:load_policy"`).
 
     Args:

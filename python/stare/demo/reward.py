@@ -1,4 +1,4 @@
-"""The reward the learner calls: 1 for a right response, 0 for any other, the whole batch at once."""
+"""The reward the learner calls: 1 for a right response, else 0, for the whole batch at once."""
 
 from __future__ import annotations
 

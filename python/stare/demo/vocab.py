@@ -34,7 +34,7 @@ class Tokenizer:
         >>> tokenizer = Tokenizer()
         >>> tokenizer.encode("B 3 7 9 > 2 :")
         [107, 3, 7, 9, 108, 2, 109]
-        >>> tokenizer.decode([3, 100, 7, 103, 10, 106])
+        >>> tokenizer.decode([3, 100, 7, 103, 10, 106], skip_special_tokens=True)
         '3 + 7 = 10'
     """
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
+from torch.nn.functional import cross_entropy
 
 from stare.demo.policy import TinyPolicy, load_weights, save_weights
 from stare.demo.reward import reward
@@ -74,7 +74,10 @@ class Demonstrations:
         self.numbers = np.array([p[0] for p in pairs])
         self.targets = np.array([p[1] for p in pairs])
         tables = [expressions(p[0]) for p in pairs]
-        right = [t[task.accepts(t[:, 10], np.array(p[1]))] for p, t in zip(pairs, tables, strict=True)]
+        right = [
+            table[task.accepts(table[:, 10], np.array(target))]
+            for (_, target), table in zip(pairs, tables, strict=True)
+        ]
         self._all, self._all_start = _stack(tables)
         self._right, self._right_start = _stack(right)
 
@@ -118,7 +121,7 @@ def train(policy: TinyPolicy, task: Task, recipe: Recipe, seed: int, *, log: boo
         optimizer.param_groups[0]["lr"] = recipe.lr * scale * min(1.0, (step + 1) / recipe.warmup)
         ids = torch.from_numpy(demonstrations.draw(recipe.batch_size, rng))
         logits = policy(ids[:, :-1], logits_to_keep=RESPONSE_LENGTH).logits
-        loss = F.cross_entropy(logits.flatten(0, 1), ids[:, PROMPT_LENGTH:].flatten())
+        loss = cross_entropy(logits.flatten(0, 1), ids[:, PROMPT_LENGTH:].flatten())
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
