@@ -7,15 +7,16 @@ import json
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stare.algo import gate as gate_module
 from stare.algo.gate import GateState, TargetEntropyController
 from stare.config import StareConfig
-from stare.errors import ArgumentError
+from stare.errors import ArgumentError, ConfigError
 
 SHARED = Path(os.environ.get("STARE_SHARED", Path(__file__).parents[2] / "shared"))
 GOLDEN = SHARED / "golden" / "official_stare.json"
@@ -75,6 +76,7 @@ def naive_pi(config: StareConfig, entropies: list[float]) -> list[tuple[float, f
     return out
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(0.0, 3.0), min_size=1, max_size=60),
     st.floats(0.05, 2.0),
@@ -96,6 +98,7 @@ def test_pi_follows_its_formula(
         assert state.on == on
 
 
+@settings(deadline=None)
 @given(CONFIGS, ENTROPIES)
 def test_weights_stay_in_their_bounds_and_nothing_is_nan(
     config: StareConfig, entropies: list[float]
@@ -118,6 +121,7 @@ def test_weights_stay_in_their_bounds_and_nothing_is_nan(
     assert controller.steps + controller.ignored_nonfinite == len(entropies)
 
 
+@settings(deadline=None)
 @given(CONFIGS, ENTROPIES)
 def test_a_nonfinite_entropy_changes_nothing_but_its_count(
     config: StareConfig, entropies: list[float]
@@ -135,6 +139,7 @@ def test_a_nonfinite_entropy_changes_nothing_but_its_count(
     assert {**noisy.state_dict(), "ignored_nonfinite": 0} == clean.state_dict()
 
 
+@settings(deadline=None)
 @given(CONFIGS, ENTROPIES, ENTROPIES)
 def test_state_dict_round_trip_continues_bit_for_bit(
     config: StareConfig, before: list[float], after: list[float]
@@ -199,6 +204,7 @@ def test_pi_reports_no_attenuation_for_o1() -> None:
     assert state.m == 1.0
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.0, 1e308), min_size=1, max_size=5), st.sampled_from([0.0, 4.0]))
 def test_pi_with_target_zero_is_plain_grpo(entropies: list[float], kp: float) -> None:
     config = StareConfig(controller="pi", variant="C2", target_entropy=0.0, kp=kp)
@@ -241,3 +247,25 @@ def test_gate_state_is_frozen_and_its_module_needs_no_torch() -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom))
     }
     assert not {name for name in imported if name.split(".")[0] in ("torch", "numpy")}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"top_p_ratio": -0.1}, r"top_p_ratio must lie in \[0, 1\], got -0.1"),
+        ({"top_p_ratio": math.nan}, "got nan"),
+        ({"reweight_w": 0.0}, r"reweight_w must lie in \(0, inf\), got 0.0"),
+        ({"reweight_m": "0.9"}, "reweight_m must be a number, got '0.9'"),
+        ({"kp": True}, "kp must be a number, got True"),
+        ({"target_entropy": -0.1}, "target_entropy must lie"),
+        ({"controller": "pid"}, "controller must be one of gate, pi, got 'pid'"),
+        ({"controller": "pi", "adaptive": True}, "both move W and M\nhint"),
+        ({"target_final": 0.1}, "go together"),
+        ({"target_steps": 10}, "go together"),
+        ({"target_final": 0.1, "target_steps": -1}, "target_steps must be >= 0, got -1"),
+        ({"entropy_ceiling": 0.0}, "entropy_ceiling must lie"),
+    ],
+)
+def test_impossible_settings_are_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        StareConfig(**settings)

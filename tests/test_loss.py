@@ -160,6 +160,7 @@ def test_micro_batch_gradients_for_each_aggregation(aggregation: str, pieces: in
     torch.testing.assert_close(grad, expected.grad, rtol=1e-12, atol=1e-15)
 
 
+@settings(deadline=None)
 @given(SEEDS, st.sampled_from([None, 3.0, 10.0]))
 def test_surrogate_is_positively_homogeneous_in_the_advantage(
     seed: int, dual_clip: float | None
@@ -258,6 +259,7 @@ def test_clip_fractions_and_divergences_by_hand() -> None:
     assert all(not value.requires_grad for value in stats.values())
 
 
+@settings(deadline=None)
 @given(SEEDS)
 def test_clip_fractions_count_the_tokens_without_gradient(seed: int) -> None:
     b = batch(seed, spread=2.0)

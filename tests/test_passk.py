@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stare.errors import ArgumentError
@@ -20,6 +20,7 @@ def exact(n: int, c: int, k: int) -> Fraction:
     return 1 - Fraction(math.comb(n - c, k), math.comb(n, k))
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_equals_the_exact_fraction(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 2000))
@@ -36,6 +37,7 @@ def test_equals_counting_the_draws() -> None:
                 assert pass_at_k(n, c, k) == pytest.approx(hits / len(draws), rel=1e-14)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 300), st.data())
 def test_edges_and_monotonicity(n: int, data: st.DataObject) -> None:
     c = data.draw(st.integers(0, n))
@@ -79,6 +81,7 @@ def test_bad_counts_are_named(arguments: tuple[Any, Any, Any], message: str) -> 
         pass_at_k(*arguments)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=50))
 def test_standard_error_is_that_of_the_mean(values: list[float]) -> None:
     mean, error = mean_and_standard_error(values)

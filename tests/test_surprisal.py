@@ -128,6 +128,19 @@ def test_one_output_alone_has_the_right_gradient() -> None:
         torch.testing.assert_close(*grads, rtol=1e-11, atol=1e-13)
 
 
+def test_autocast_changes_nothing() -> None:
+    logits, targets = case(3, 5, 40, dtype=torch.bfloat16)
+    ones = (torch.ones(3, 5), torch.ones(3, 5))
+    plain = token_statistics(logits, targets, want_concentration=True)
+    grad = gradient(token_statistics, logits, targets, ones)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        cast = token_statistics(logits, targets, want_concentration=True)
+        cast_grad = gradient(token_statistics, logits, targets, ones)
+    for a, b in zip(cast, plain, strict=True):
+        assert torch.equal(a, b)
+    assert torch.equal(cast_grad, grad)
+
+
 def test_concentration_carries_no_gradient() -> None:
     logits, targets = case(2, 2, 5)
     stats = token_statistics(logits.requires_grad_(), targets, want_concentration=True)

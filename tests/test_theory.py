@@ -43,6 +43,7 @@ def entropy_of(z: np.ndarray) -> float:
     return float(-(np.exp(log_pi) * log_pi).sum())
 
 
+@settings(deadline=None)
 @given(SEEDS, SIZES, SCALES, st.sampled_from([-1.5, -1.0, 1.0, 2.0]))
 def test_phi_is_the_finite_difference_of_entropy(
     seed: int, size: int, scale: float, advantage: float
@@ -58,6 +59,7 @@ def test_phi_is_the_finite_difference_of_entropy(
             assert np.sign(difference) == np.sign(predicted)
 
 
+@settings(deadline=None)
 @given(SEEDS, SIZES, SCALES)
 def test_phi_has_mean_zero_and_c_is_never_positive(seed: int, size: int, scale: float) -> None:
     _, pi, h, c = distribution(seed, size, scale)
@@ -66,6 +68,7 @@ def test_phi_has_mean_zero_and_c_is_never_positive(seed: int, size: int, scale: 
     assert phi(np.array(0.0), h, c) == c
 
 
+@settings(deadline=None)
 @given(SEEDS, SIZES, SCALES)
 def test_critical_surprisal_is_the_root_below_entropy(seed: int, size: int, scale: float) -> None:
     _, pi, h, c = distribution(seed, size, scale)
@@ -84,6 +87,7 @@ def test_critical_surprisal_of_a_uniform_distribution_is_its_entropy() -> None:
         assert critical_surprisal(h, 1e-17) == h  # rounding on the wrong side of 0
 
 
+@settings(deadline=None)
 @given(st.floats(0.0, 12.0), st.floats(-320.0, 5.0))
 def test_lambert_w_equals_scipy(h: float, exponent: float) -> None:
     c = -(10.0**exponent)
@@ -117,7 +121,8 @@ def test_library_dtype_and_shape_follow_the_input() -> None:
 def batch(seed: int, rows: int = 5, columns: int = 7) -> dict[str, Tensor]:
     g = torch.Generator().manual_seed(seed)
     logits = torch.randn(rows, columns, 12, generator=g, dtype=torch.float64) * 2
-    targets = torch.distributions.Categorical(logits=logits).sample()
+    pi = logits.softmax(-1).view(-1, 12)
+    targets = torch.multinomial(pi, 1, generator=g).view(rows, columns)
     stats = token_statistics(logits, targets, want_concentration=True)
     assert stats.concentration_BT is not None
     return {
@@ -171,6 +176,7 @@ def test_pressure_equals_the_loop_and_adds_over_any_split(seed: int) -> None:
     assert entropy_pressure(**as_numpy) == whole
 
 
+@settings(deadline=None)
 @given(SEEDS)
 def test_w_star_flips_the_sign_of_the_entropy_change(seed: int) -> None:
     b = batch(seed)
@@ -180,21 +186,23 @@ def test_w_star_flips_the_sign_of_the_entropy_change(seed: int) -> None:
         assert math.isnan(p.w_star)
         return
     for w in (p.w_star, p.w_star + 0.1, p.w_star - 0.1):
-        weights = torch.where(b["selected"] & (b["advantages"] > 0), w, 1.0)
+        weights = 1.0 + (w - 1.0) * (b["selected"] & (b["advantages"] > 0)).double()
         pressure = entropy_pressure(**{**b, "advantages": b["advantages"] * weights}).lambda_
         # the reweighted pressure is Lambda - (W - 1) Gamma
         assert pressure == pytest.approx((p.w_star - w) * p.gamma, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(SEEDS, st.floats(0.05, 1.0))
 def test_attenuating_the_negative_set_removes_its_share(seed: int, m: float) -> None:
     b = batch(seed)
     p = entropy_pressure(**b)
-    weights = torch.where(b["selected"] & (b["advantages"] < 0), m, 1.0)
+    weights = 1.0 + (m - 1.0) * (b["selected"] & (b["advantages"] < 0)).double()
     pressure = entropy_pressure(**{**b, "advantages": b["advantages"] * weights}).lambda_
     assert pressure == pytest.approx(p.lambda_ - (1 - m) * p.gamma_minus, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(SEEDS)
 def test_exact_selection_is_perfectly_aligned_and_pushes_back(seed: int) -> None:
     b = batch(seed)
@@ -240,6 +248,7 @@ def test_empty_batch_has_no_pressure() -> None:
     assert math.isnan(p.lambda_)
 
 
+@settings(deadline=None)
 @given(st.lists(SEEDS, min_size=1, max_size=8), st.integers(1, 4))
 def test_pool_is_the_sum_of_its_window_and_resumes_exactly(seeds: list[int], window: int) -> None:
     pool = PressurePool(window)

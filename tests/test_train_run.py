@@ -26,6 +26,7 @@ SMALL = [
     "rollout.group_size=4",
     "eval.every=0",
     "optim.warmup_steps=2",
+    "run.checkpoint_every=1",
 ]
 
 

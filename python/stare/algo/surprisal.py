@@ -152,19 +152,22 @@ class _TokenStatistics(torch.autograd.Function):
         g_logprobs = (grad_logprobs / temperature).unsqueeze(-1)
         g_entropy = (grad_entropy / temperature).unsqueeze(-1) if grad_entropy is not None else None
         for part in _chunks(rows, columns, ctx.chunk_tokens):
-            scaled = _tempered(logits[part], temperature)
+            scaled, out = _tempered(logits[part], temperature), grad[part]
+            if out.dtype != dtype:
+                out = out.new_empty(out.shape, dtype=dtype)
             if g_entropy is None:
                 # d ln pi_a / dz_v = [v = a] - pi_v
-                out = torch.softmax(scaled, dim=-1, dtype=dtype)
+                torch.softmax(scaled, dim=-1, dtype=dtype, out=out)
                 out.mul_(-g_logprobs[part])
             else:
                 # dH / dz_v = pi_v (s_v - H), so both together are -pi_v (g + g_H (ln pi_v + H))
                 log_pi = torch.log_softmax(scaled, dim=-1, dtype=dtype)
-                out = log_pi.exp()
+                torch.exp(log_pi, out=out)
                 bracket = log_pi.clamp_(min=_LOG_FLOOR).add_(entropy[part].unsqueeze(-1))
-                bracket.mul_(g_entropy[part]).add_(g_logprobs[part])
-                out.mul_(bracket.neg_())
-            grad[part] = out.scatter_add_(-1, targets[part], g_logprobs[part])
+                out.mul_(bracket.mul_(g_entropy[part]).add_(g_logprobs[part]).neg_())
+            out.scatter_add_(-1, targets[part], g_logprobs[part])
+            if out.dtype != grad.dtype:
+                grad[part] = out
         return grad, None, None, None, None
 
 

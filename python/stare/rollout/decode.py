@@ -12,6 +12,8 @@ from torch import Tensor
 
 __all__ = ["draw_tokens", "uniforms"]
 
+BLOCK = 256  # tokens of the vocabulary summed together when a distribution is inverted
+
 
 def uniforms(
     seed: int, prompt_ids: Sequence[int], repeat: int, sample: int, count: int
@@ -48,7 +50,6 @@ def draw_tokens(
         is a point mass, they are those of the policy itself (temperature 1).
     """
     greedy = temperature == 0.0
-    # One fp32 copy, then in place: at V = 49k, allocation costs more than the arithmetic.
     logp_BV = logits_BV.to(torch.float32, copy=True)
     if not greedy and temperature != 1.0:
         logp_BV /= temperature
@@ -61,25 +62,47 @@ def draw_tokens(
     else:
         if top_p < 1.0:
             p_BV *= p_BV >= _nucleus_floor(p_BV, top_p)
-        cdf_BV = p_BV.cumsum(dim=-1, dtype=torch.float64)
-        target_B1 = uniforms_B[:, None] * cdf_BV[:, -1:]
-        # right=True: the first token whose cumulative mass exceeds the target, so never one of mass 0.
-        tokens_B = torch.searchsorted(cdf_BV, target_B1, right=True)[:, 0]
-        # Only NaN logits get past the end; the caller finds the NaN in the log-probability.
-        tokens_B.clamp_(max=logits_BV.shape[-1] - 1)
+        tokens_B = _invert_cdf(p_BV, uniforms_B)
     logprobs_B = logp_BV.gather(-1, tokens_B[:, None])[:, 0]
     entropy_B = -torch.linalg.vecdot(p_BV, logp_BV)
     if top_p < 1.0 and not greedy:
-        mass_B = cdf_BV[:, -1].to(torch.float32)
+        mass_B = p_BV.sum(dim=-1)
         logprobs_B = logprobs_B - mass_B.log()
         entropy_B = entropy_B / mass_B + mass_B.log()
     return tokens_B, logprobs_B, entropy_B.clamp_(min=0.0)
 
 
+def _invert_cdf(p_BV: Tensor, uniforms_B: Tensor) -> Tensor:
+    """Return (B,): the first token whose cumulative mass exceeds uniform * total mass.
+
+    Two levels, blocks of the vocabulary and then tokens of one block: a cumulative sum over the
+    whole vocabulary in float64 costs as much as the model's own step.
+    """
+    batch, vocabulary = p_BV.shape
+    whole = vocabulary // BLOCK
+    block_BN = p_BV[:, : whole * BLOCK].view(batch, whole, BLOCK).sum(dim=-1)
+    tail_B1 = p_BV[:, whole * BLOCK :].sum(dim=-1, keepdim=True)
+    cdf_BN = torch.cat([block_BN, tail_B1], dim=-1).to(torch.float64).cumsum(dim=-1)
+    target_B1 = uniforms_B[:, None] * cdf_BN[:, -1:]
+    # right=True: the first block whose cumulative mass exceeds the target, so never one of mass 0.
+    # The clamps act on NaN alone; the caller finds it in the log-probability.
+    block_B1 = torch.searchsorted(cdf_BN, target_B1, right=True).clamp_(max=whole)
+    below_B1 = torch.where(block_B1 > 0, cdf_BN.gather(-1, (block_B1 - 1).clamp_(min=0)), 0.0)
+    share_B1 = (target_B1 - below_B1) / (cdf_BN.gather(-1, block_B1) - below_B1)
+    index_BK = block_B1 * BLOCK + torch.arange(BLOCK, device=p_BV.device)
+    inside_BK = p_BV.gather(-1, index_BK.clamp(max=vocabulary - 1)).to(torch.float64)
+    inside_BK.masked_fill_(index_BK >= vocabulary, 0.0)
+    cdf_BK = inside_BK.cumsum(dim=-1)
+    # The share is below 1 but for rounding, which must not carry the target past the block's mass.
+    target_B1 = share_B1.clamp_(min=0.0, max=1.0 - 2.0**-48) * cdf_BK[:, -1:]
+    offset_B1 = torch.searchsorted(cdf_BK, target_B1, right=True).clamp_(max=BLOCK - 1)
+    return (block_B1 * BLOCK + offset_B1)[:, 0].clamp_(max=vocabulary - 1)
+
+
 def _nucleus_floor(p_BV: Tensor, top_p: float) -> Tensor:
     """Return (B, 1): the smallest probability inside each row's nucleus.
 
-    A nucleus is usually a few tokens, and a full sort of the vocabulary costs more than the model's
+    A nucleus is usually a few tokens, and sorting the whole vocabulary costs more than the model's
     own step: look among the top k first, with k growing until every row reaches the mass.
     """
     k, vocabulary = 64, p_BV.shape[-1]

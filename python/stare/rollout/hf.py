@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from stare.errors import ArgumentError, DataError, RunError
+from stare.rollout.cache import decoding_cache
 from stare.rollout.decode import draw_tokens, uniforms
 from stare.rollout.sampler import SamplingParams
 from stare.types import Completion
@@ -221,8 +222,6 @@ class _Batch:
 
     def _prefill(self) -> tuple[Tensor, Tensor, Any]:
         """Run each prompt once; return logits, attention mask and cache, one row a response."""
-        from transformers import DynamicCache
-
         device = self.sampler.device
         width = max(len(ids) for ids in self.prompts)
         ids_PL = torch.full((len(self.prompts), width), _filler_id(self.sampler), device=device)
@@ -233,7 +232,7 @@ class _Batch:
             ids_PL[row, width - len(ids) :] = torch.tensor(ids, device=device)
             mask_PS[row, : width - len(ids)] = 0
         positions_PL = (mask_PS[:, :width].cumsum(dim=-1) - 1).clamp_(min=0)
-        cache = DynamicCache(config=self.sampler.model.config)
+        cache = decoding_cache(self.sampler.model.config)
         logits_PV = self.sampler._forward(ids_PL, mask_PS[:, :width], positions_PL, cache)
         rows = torch.tensor(self.row_piece, device=device)
         if len(rows) != len(self.prompts):
@@ -247,12 +246,13 @@ class _Batch:
         rows = torch.arange(len(self.row_piece), device=self.sampler.device)
         live = torch.ones_like(rows, dtype=torch.bool)  # of the rows still in the batch
         for step in range(self.params.max_tokens):
-            tokens, logprobs, entropy = draw_tokens(
-                logits_BV,
-                self.uniforms_BT[rows, step],
-                temperature=self.params.temperature,
-                top_p=self.params.top_p,
-            )
+            with torch.autocast(self.sampler.device.type, enabled=False):  # draw in float32
+                tokens, logprobs, entropy = draw_tokens(
+                    logits_BV,
+                    self.uniforms_BT[rows, step],
+                    temperature=self.params.temperature,
+                    top_p=self.params.top_p,
+                )
             self.tokens_BT[rows, step] = tokens
             self.logprobs_BT[rows, step] = logprobs
             self.entropy_BT[rows, step] = entropy

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 import shutil
 import zlib
@@ -28,6 +29,7 @@ __all__ = ["Checkpoint", "CheckpointStore", "rng_state", "set_rng_state"]
 
 _TMP = ".tmp-"
 _CHUNK = 1 << 20
+_PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +96,10 @@ class CheckpointStore:
             step: Training steps done.
 
         Raises:
+            ArgumentError: the state holds anything else (it could not be loaded again safely).
             RunError: the disk refuses (full, read-only). Existing checkpoints are untouched.
         """
+        _check_plain(state, "state")
         temporary = self.folder / f"{_TMP}step-{step:06d}-{os.getpid()}"
         try:
             temporary.mkdir()
@@ -151,9 +155,12 @@ class CheckpointStore:
                 f"checkpoint {path} is damaged: {size} bytes with CRC-32 {crc:08x}, "
                 f"written were {want[0]} with {want[1]:08x}"
             )
-        state: dict[str, Any] = torch.load(
-            path / "state.pt", map_location=device, weights_only=True
-        )
+        try:
+            state: dict[str, Any] = torch.load(
+                path / "state.pt", map_location=device, weights_only=True
+            )
+        except pickle.UnpicklingError as error:
+            raise RunError(f"checkpoint {path} holds more than tensors and plain data") from error
         return state
 
     def latest(self, *, device: str | torch.device = "cpu") -> Checkpoint | None:
@@ -179,6 +186,21 @@ class CheckpointStore:
         if skipped:
             raise RunError("no intact checkpoint is left:\n" + "\n".join(f"  {s}" for s in skipped))
         return None
+
+
+def _check_plain(value: object, name: str) -> None:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _check_plain(key, f"{name} key")
+            _check_plain(inner, f"{name}[{key!r}]")
+    elif isinstance(value, (list, tuple)):
+        for index, inner in enumerate(value):
+            _check_plain(inner, f"{name}[{index}]")
+    elif not isinstance(value, torch.Tensor) and type(value) not in _PLAIN:
+        raise ArgumentError(
+            f"{name} must be a tensor, number, string, None, list, tuple or dict, "
+            f"got {type(value).__name__}"
+        )
 
 
 def _fsync_folder(path: Path) -> None:

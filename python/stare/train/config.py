@@ -12,16 +12,15 @@ from typing import Any
 from stare.config import LossConfig
 from stare.errors import ConfigError
 from stare.train.coerce import build, check_fields
+from stare.train.run_sections import EvalConfig, RunConfig
 from stare.train.sections import (
     BOXED_PROMPT,
     AdvantageConfig,
     DataConfig,
-    EvalConfig,
     ModelConfig,
     OptimConfig,
     RewardConfig,
     RolloutConfig,
-    RunConfig,
     StareSection,
 )
 

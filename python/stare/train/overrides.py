@@ -162,11 +162,12 @@ def environment() -> dict[str, Any]:
 
 
 def _own_version() -> str | None:
+    import stare
+
     try:
-        from stare._core import __version__
+        return str(stare.__version__)
     except ImportError:  # a tree whose extension was not built
         return _version("stare-rl")
-    return __version__
 
 
 def _version(package: str) -> str | None:

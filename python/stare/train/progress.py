@@ -92,7 +92,7 @@ class TrainProgress:
 
     def message(self, text: str) -> None:
         """A line of words above the bar (a warning, the place of the run folder)."""
-        self.console.print(text, markup=False, soft_wrap=True)
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def update(self, row: Mapping[str, float | int | None]) -> None:
         """Show the row of a finished step."""

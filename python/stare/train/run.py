@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import resource
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -49,7 +51,7 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
         try:
             session = build_session(config, device)
             learner = Learner(session.model, config, device)
-            store = CheckpointStore(folder.checkpoints_path, keep=config.run.keep_checkpoints)
+            store = CheckpointStore(folder.checkpoints_path, keep=config.run.keep_checkpoints, fsync=config.run.fsync)
             step = _restore(store, session, learner) if folder.resumed else 0
             with contextlib.ExitStack() as stack:
                 writers = open_writers(
@@ -72,6 +74,7 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
                         writer.write(row)
                     progress.update(row)
 
+                stack.enter_context(_frozen_setup())
                 folder.set_status("running", step=step)
                 if step == 0 and config.eval.every:
                     log({"step": 0, **_evaluate(config, session, folder.path, step=0)})
@@ -93,6 +96,21 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             folder.set_status(status, step=step, error=f"{type(error).__name__}: {error}")
             raise
+
+
+@contextlib.contextmanager
+def _frozen_setup() -> Iterator[None]:
+    """Keep the collector from scanning what setting up left behind.
+
+    It lives to the end anyway, and scanning it again and again takes a tenth of the step of a tiny
+    policy.
+    """
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _train_step(config: TrainConfig, session: Session, learner: Learner, step: int) -> Metrics:

@@ -171,7 +171,7 @@ class RunFolder:
         self._wall_before = float(status.get("wall_seconds") or 0.0)
 
     def set_status(self, status: str, *, step: int, error: str | None = None) -> None:
-        """Replace `run.json`: status `running`, `finished` or `failed`, step, wall seconds."""
+        """Replace `run.json`: `running`, `finished`, `failed` or `interrupted`, with wall time."""
         now = time.time()
         write_json(
             self.path / "run.json",

@@ -1,8 +1,16 @@
 //! `stare._core`: checks arguments, releases the GIL, maps errors. No logic lives here.
 
-mod answer;
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "pyo3 hands arguments over by value"
+)]
 
 use pyo3::prelude::*;
+
+mod answer;
+mod convert;
+mod scalar;
+mod tensor;
 
 /// The compiled core of STARE.
 #[pymodule(gil_used = false)]
@@ -11,5 +19,11 @@ mod _core {
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
-    use super::answer::{compare_answers, extract_answer, grade_answers};
+    use crate::answer::{compare_answers, extract_answer, grade_answers};
+
+    #[pymodule_export]
+    use crate::scalar::{group_advantages, mean_weight, quota, surprisal};
+
+    #[pymodule_export]
+    use crate::tensor::Batch;
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,19 @@ from stare.errors import ArgumentError, RunError
 from stare.train.metrics import MetricsHistory, read_metrics
 from stare.train.runfolder import read_config, read_status
 
-__all__ = ["BAND", "MAX_POINTS", "Run", "curve", "load_runs", "spread", "tail_mean", "within_band"]
+__all__ = [
+    "BAND",
+    "MAX_POINTS",
+    "Run",
+    "curve",
+    "load_runs",
+    "replace_file",
+    "spread",
+    "tail_mean",
+    "within_band",
+]
 
-MAX_POINTS = 800
+MAX_POINTS = 600
 """Points of a curve on the page; longer runs are averaged over buckets of steps."""
 BAND = 0.10
 """Half-width of the band around the target, relative."""
@@ -97,8 +107,8 @@ def _load(folder: Path, name: str) -> Run:
     last = history.rows[-1]["step"]
     wanted = status.get("steps")
     state = status.get("status")
-    if state == "failed":
-        warnings.append(f"failed after step {last}: {status.get('error') or 'no reason recorded'}")
+    if state in ("failed", "interrupted"):
+        warnings.append(f"{state} after step {last}: {status.get('error') or 'no reason recorded'}")
     elif state == "running":
         warnings.append(f"not finished: running or killed, last step {last} of {wanted}")
     elif isinstance(wanted, int) and last < wanted:
@@ -130,6 +140,23 @@ def curve(run: Run, key: str, bucket: int = 1) -> tuple[list[float], list[float]
     # Sparse series (evaluations) keep their own step; dense ones get the centre of the bucket.
     xs = [p[0][0] if len(p) == 1 else g * bucket + (bucket + 1) / 2 for g, p in groups.items()]
     return xs, [math.fsum(v for _, v in p) / len(p) for p in groups.values()]
+
+
+def replace_file(path: Path, what: str, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file, then rename it to `path`: whole or not at all.
+
+    Raises:
+        RunError: the file cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(temporary)
+        temporary.replace(path)
+    except OSError as error:
+        raise RunError(f"{what} {path} cannot be written: {error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def tail_mean(run: Run, key: str, share: float = 0.1) -> float | None:

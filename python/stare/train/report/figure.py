@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from stare.errors import MissingExtraError, RunError
-from stare.train.report.data import BAND, Run, curve, load_runs
+from stare.train.report.data import BAND, Run, curve, load_runs, replace_file
 
 __all__ = ["build_png"]
 
-_COLORS = ("#0b6bb8", "#d1490c", "#0a8a62", "#a63d8f", "#b07d00", "#3c8fc4", "#7a5230", "#5b5fc7")
+_COLORS = ("#0b6bb8", "#d1490c", "#0a8a62", "#a63d8f", "#b07d00", "#5a6472", "#8a4b2a", "#6a5acd")
 _PANELS = (
     ("entropy/rollouts", "Entropy of rollouts (nats)", True),
     ("groups/kept", "Groups with signal per batch", True),
@@ -38,17 +38,20 @@ def build_png(runs: Sequence[str | Path], out: str | Path, *, dpi: int = 150) ->
     Raises:
         ArgumentError: no runs, or one given twice.
         MissingExtraError: matplotlib is not installed.
-        RunError: a folder without metrics, or a file that cannot be written.
+        RunError: a folder without metrics, no curve to draw, or a file that cannot be written.
     """
     loaded = load_runs(runs)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.patches import Patch
     except ImportError:
         raise MissingExtraError("matplotlib", "train", "a PNG report") from None
     panels = [p for p in (_panel(loaded, *spec) for spec in _PANELS) if p is not None]
-    columns = min(3, max(1, len(panels)))
-    rows = math.ceil(len(panels) / columns) or 1
+    if not panels:
+        raise RunError("the runs have no curve that the figure shows")
+    columns = min(3, len(panels))
+    rows = math.ceil(len(panels) / columns)
     figure = Figure(figsize=(4 * columns, 3.0 * rows + 0.45), layout="constrained")
     FigureCanvasAgg(figure)
     handles: dict[str, Any] = {}
@@ -58,18 +61,16 @@ def build_png(runs: Sequence[str | Path], out: str | Path, *, dpi: int = 150) ->
         axes.set_title(title, fontsize=10.5, loc="left")
         if index >= len(panels) - columns:
             axes.set_xlabel("step", fontsize=9)
+    if any(len([r for r in loaded if r.arm == a]) > 1 for a in {r.arm for r in loaded}):
+        handles["shade: all seeds"] = Patch(color="#999999", alpha=0.3, linewidth=0)
     figure.legend(
         handles.values(), handles.keys(), loc="outside upper center", ncols=min(8, len(handles)),
         frameon=False, fontsize=10,
     )  # fmt: skip
     path = Path(out)
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(temporary, format="png", dpi=dpi, facecolor="white")
-        temporary.replace(path)
-    except OSError as error:
-        raise RunError(f"figure {path} cannot be written: {error}") from error
+    replace_file(
+        path, "figure", lambda t: figure.savefig(t, format="png", dpi=dpi, facecolor="white")
+    )
     return path
 
 

@@ -1,9 +1,10 @@
 "use strict";
-// Data comes in one JSON block: {runs: [{name, arm, color, data: {key: [xs, ys]}}], panels, band}.
+// Data comes in one JSON block: {runs: [{name, arm, grids: [xs], data: {key: [grid, ys]}}], panels, band, steps}.
 // Everything drawn is canvas text or textContent: nothing from a file is ever parsed as HTML.
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const LIGHT = ["#0b6bb8", "#d1490c", "#0a8a62", "#a63d8f", "#b07d00", "#3c8fc4", "#7a5230", "#5b5fc7"];
-const DARK = ["#62b0f4", "#ff8a55", "#3fcf9b", "#e58bd0", "#e8bb4a", "#8fd0f7", "#c99a72", "#a5a8ff"];
+for (const r of DATA.runs) for (const k in r.data) r.data[k][0] = r.grids[r.data[k][0]];
+const LIGHT = ["#0b6bb8", "#d1490c", "#0a8a62", "#a63d8f", "#b07d00", "#5a6472", "#8a4b2a", "#6a5acd"];
+const DARK = ["#62b0f4", "#ff8a55", "#3fcf9b", "#e58bd0", "#e8bb4a", "#aeb7c4", "#cf9a78", "#a99cff"];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const arms = [...new Set(DATA.runs.map((r) => r.arm))];
 const grouped = arms.length < DATA.runs.length;
@@ -43,12 +44,12 @@ function lines(key) {
   });
 }
 
+// Counted, not accumulated: `v += step` never ends where step is below the rounding of v.
 function ticks(low, high, n) {
   const raw = (high - low) / n, p = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((m) => m * p).find((s) => s >= raw);
-  const out = [];
-  for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + step * 1e-9; v += step) out.push(Math.abs(v) < step * 1e-9 ? 0 : v);
-  return out;
+  const step = [1, 2, 2.5, 5].map((m) => m * p).find((s) => s >= raw) || 10 * p;
+  const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9);
+  return Array.from({ length: Math.max(0, Math.min(30, last - first + 1)) }, (_, i) => (first + i) * step);
 }
 const format = (v) => v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(1) : String(+v.toPrecision(4));
 
@@ -95,10 +96,13 @@ class Panel {
       for (const ys of [l.ys, l.low, l.high]) if (ys) for (const y of ys) { if (y < y0) y0 = y; if (y > y1) y1 = y; }
     }
     if (choice.zero) y0 = Math.min(0, y0);
-    const pad = (y1 - y0) * 0.05 || Math.abs(y1) * 0.1 || 0.5;
+    const flat = y1 - y0 <= 1e-9 * Math.max(Math.abs(y0), Math.abs(y1)); // equal but for rounding
+    const pad = flat ? Math.abs(y1) * 0.1 || 0.5 : (y1 - y0) * 0.05;
     y1 += pad; if (!(choice.zero && y0 === 0)) y0 -= pad;
+    if (x0 > 0 && x0 < x1 / 50) x0 = 0;
+    if (x1 > DATA.steps * 0.98) x1 = DATA.steps; // the last bucket's centre is not the last step
     if (x1 === x0) { x0 -= 1; x1 += 1; }
-    const left = 46, right = width - 10, top = 12, bottom = height - 24;
+    const left = 46, right = width - 16, top = 12, bottom = height - 24;
     const X = (x) => left + (x - x0) / (x1 - x0) * (right - left);
     const Y = (y) => bottom - (y - y0) / (y1 - y0) * (bottom - top);
     this.map = { X, x0, x1, left, right };

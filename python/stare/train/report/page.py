@@ -10,8 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from stare.errors import RunError
-from stare.train.report.data import BAND, MAX_POINTS, Run, curve, load_runs
+from stare.train.report.data import BAND, MAX_POINTS, Run, curve, load_runs, replace_file
 from stare.train.report.tables import arms_table, config_differences, runs_table
 
 __all__ = ["build_report"]
@@ -37,10 +36,10 @@ _PANELS: tuple[tuple[str, tuple[tuple[str, str, tuple[str, ...]], ...]], ...] = 
     (
         "Groups with signal",
         (
-            ("in the batch", "groups a step", ("groups/kept",)),
-            ("share of sampled groups", "share", ("groups/mixed_frac",)),
-            ("all solved", "share of sampled groups", ("groups/all_solved_frac",)),
-            ("none solved", "share of sampled groups", ("groups/none_solved_frac",)),
+            ("in the batch", "per step", ("groups/kept",)),
+            ("mixed", "share of sampled", ("groups/mixed_frac",)),
+            ("all solved", "share of sampled", ("groups/all_solved_frac",)),
+            ("none solved", "share of sampled", ("groups/none_solved_frac",)),
         ),
     ),
     (
@@ -81,13 +80,7 @@ def build_report(runs: Sequence[str | Path], out: str | Path) -> Path:
     """
     page = render(load_runs(runs))
     path = Path(out)
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(page, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise RunError(f"report {path} cannot be written: {error}") from error
+    replace_file(path, "report", lambda temporary: temporary.write_text(page, encoding="utf-8"))
     return path
 
 
@@ -99,10 +92,9 @@ def render(runs: Sequence[Run]) -> str:
     keys = {k for p in panels for v in p["views"] for k in [*v["keys"], v["target"]] if k}
     data = {
         "band": BAND,
+        "steps": longest,
         "panels": panels,
-        "runs": [
-            {"name": r.name, "arm": r.arm, "data": _curves(r, sorted(keys), bucket)} for r in runs
-        ],
+        "runs": [{"name": r.name, "arm": r.arm, **_curves(r, sorted(keys), bucket)} for r in runs],
     }
     folder = resources.files("stare.train.report")
     style = (folder / "page.css").read_text("utf-8")
@@ -159,7 +151,7 @@ def _panels(runs: Sequence[Run]) -> list[dict[str, Any]]:
         (k for k in present if k.startswith("eval/pass@") and not k.endswith("_se")),
         key=lambda k: -int(k.rpartition("@")[2]),
     )
-    held_out = [(k[5:], "share, unbiased", (k,)) for k in passes]
+    held_out = [(k[5:], "share", (k,)) for k in passes]
     held_out.append(("greedy", "share", ("eval/greedy",)))
     panels = []
     for title, fixed in _PANELS:
@@ -179,12 +171,16 @@ def _panels(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _curves(run: Run, keys: Sequence[str], bucket: int) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+    # Most curves of a run have the same steps: each distinct list is stored once.
+    grids: list[list[float]] = []
+    data: dict[str, Any] = {}
     for key in keys:
         xs, ys = curve(run, key, bucket)
         if xs:
-            out[key] = [xs, [float(f"{y:.5g}") for y in ys]]
-    return out
+            if xs not in grids:
+                grids.append(xs)
+            data[key] = [grids.index(xs), [float(f"{y:.4g}") for y in ys]]
+    return {"grids": grids, "data": data}
 
 
 def _warnings(runs: Sequence[Run]) -> str:

@@ -112,7 +112,7 @@ def arms_table(runs: Sequence[Run]) -> str:
             have = [v[column][0] for v in values if column in v]
             row.append(_spread(have))
         rows.append(row)
-    note = "Mean over seeds [smallest, largest]; the values of one seed are explained below."
+    note = "Mean over seeds [smallest, largest]; the next table says what the columns are."
     table = _table(["arm", "seeds", *columns], rows)
     return f'<h2>Arms</h2>{table}<p class="note">{note}</p>'
 

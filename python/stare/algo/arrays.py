@@ -1,0 +1,318 @@
+"""The one crossing between the caller's arrays and the kernels.
+
+Legend: B rows (responses), T positions, N packed tokens, S packed sequences. Whatever comes in
+leaves in the same library, on the same device, in the same shape; inputs are never written.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stare.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Inputs", "as_bits", "as_flags", "is_torch", "prepare", "resolve_threads"]
+
+_FORMATS = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
+
+
+def is_torch(x: object) -> bool:
+    """Whether this is a tensor; torch is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def resolve_threads(threads: int | None) -> int:
+    """Threads of the Rust side: the argument, else STARE_NUM_THREADS, else the usable cores.
+
+    Raises:
+        ArgumentError: not a positive number.
+    """
+    given: object = threads
+    if threads is None:
+        given = os.environ.get("STARE_NUM_THREADS") or _cores()
+    try:
+        count = int(given)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        count = 0
+    if count < 1:
+        name = "STARE_NUM_THREADS" if threads is None else "threads"
+        raise ArgumentError(f"{name} must be a positive integer, got {given!r}")
+    return int(count)
+
+
+def _cores() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else (os.cpu_count() or 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """Arrays of one call as two-dimensional views, in the caller's library."""
+
+    logprobs: Any
+    """(B, T), or (1, N) where packed."""
+    advantages: Any
+    """As `logprobs`, or (rows, 1)."""
+    per_row: bool
+    mask: Any
+    """As `logprobs`."""
+    entropy: Any = None
+    """As `logprobs`, or None."""
+    row_entropy: Any = None
+    """(rows,), or None."""
+    concentration: Any = None
+    offsets: NDArray[np.int64] | None = None
+    """Where packed: row i is offsets[i]:offsets[i + 1]."""
+    shape: tuple[int, ...]
+    """Shape of the result."""
+    ragged: bool = False
+    """The result is a list of rows."""
+
+    @property
+    def torch(self) -> bool:
+        """Whether the arrays are tensors."""
+        return is_torch(self.logprobs)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the arrays are tensors that the host cannot read in place."""
+        return self.torch and self.logprobs.device.type != "cpu"
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.logprobs) if self.offsets is None else len(self.offsets) - 1
+
+    @property
+    def tokens(self) -> int:
+        """Number of positions, padding included."""
+        return int(self.logprobs.shape[0] * self.logprobs.shape[1])
+
+    @property
+    def format(self) -> str:
+        """f32, f64, f16 or bf16."""
+        return float_format("logprobs", self.logprobs)
+
+    def give(self, flat: Any) -> Any:
+        """A flat result in the caller's shape (numpy results of tensors become tensors)."""
+        if self.torch and not is_torch(flat):
+            import torch
+
+            flat = torch.from_numpy(flat)
+        if not self.ragged:
+            return flat.reshape(self.shape)
+        assert self.offsets is not None
+        bounds = self.offsets.tolist()
+        return [flat[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+
+
+def float_format(name: str, x: Any) -> str:
+    """The short name of a floating-point dtype.
+
+    Raises:
+        ArgumentError: another dtype.
+    """
+    dtype = str(x.dtype).removeprefix("torch.")
+    try:
+        return _FORMATS[dtype]
+    except KeyError:
+        raise ArgumentError(
+            f"{name} must be float32, float64, float16 or bfloat16, got {dtype}"
+        ) from None
+
+
+def _plain(x: Any) -> NDArray[Any]:
+    """A numpy view that the extension can read: host memory, native byte order, aligned."""
+    if is_torch(x):
+        x = x.detach()
+        if x.element_size() == 2 and x.is_floating_point():
+            import torch
+
+            x = x.view(torch.int16)
+        x = x.numpy()
+    if x.dtype.name in ("bfloat16", "float16", "int16") and x.dtype.itemsize == 2:
+        x = x.view(np.uint16)
+    if not (x.dtype.isnative and x.flags.aligned):
+        x = x.astype(x.dtype.newbyteorder("="), copy=True)
+    return x  # type: ignore[no-any-return]
+
+
+def as_bits(name: str, x: Any) -> tuple[NDArray[Any], str]:
+    """(array, format) as the extension takes floats; half types as the bits of uint16."""
+    kind = float_format(name, x)
+    return _plain(x), kind
+
+
+def as_flags(x: Any) -> NDArray[Any]:
+    """A mask as the extension takes it; one byte a token is made for unusual dtypes only."""
+    dtype = str(x.dtype).removeprefix("torch.")
+    if dtype in ("bool", "uint8", "int8"):
+        flags = x.detach().numpy() if is_torch(x) else x
+        return flags.view(np.uint8)  # type: ignore[no-any-return]
+    if dtype in ("int32", "int64", *_FORMATS):
+        return _plain(x)
+    return as_flags(x != 0)
+
+
+def _as_array(name: str, x: Any, like: Any) -> Any:
+    """`x` in the library of `like` (a list becomes an array there)."""
+    if is_torch(x) != is_torch(like) and not isinstance(x, list | tuple | float | int):
+        ours, theirs = (("a tensor", "an array") if is_torch(x) else ("an array", "a tensor"))
+        raise ArgumentError(f"{name} is {ours} but logprobs is {theirs}\nhint: convert one of them")
+    if is_torch(like):
+        import torch
+
+        if not is_torch(x):
+            x = torch.as_tensor(x, device=like.device)
+        if x.device != like.device:
+            raise ArgumentError(f"{name} is on {x.device} but logprobs is on {like.device}")
+        return x.detach()
+    return np.asarray(x)
+
+
+def _floats(name: str, x: Any, like: Any) -> Any:
+    x = _as_array(name, x, like)
+    if is_torch(x):
+        return x if x.is_floating_point() else x.double()
+    return x.astype(np.float64) if x.dtype.kind in "iub" else x
+
+
+def _concatenate(name: str, rows: Sequence[Any], lengths: Sequence[int]) -> Any:
+    """Ragged rows as one packed array: the one copy that ragged input costs."""
+    got = [len(row) for row in rows]
+    if got != list(lengths):
+        raise ArgumentError(f"{name} must have rows of lengths {list(lengths)}, got {got}")
+    if rows and is_torch(rows[0]):
+        import torch
+
+        return torch.cat([row.detach() for row in rows])
+    arrays = [np.asarray(row) for row in rows]
+    return np.concatenate(arrays) if arrays else np.zeros(0)
+
+
+def _is_ragged(x: Any) -> bool:
+    return isinstance(x, list | tuple) and all(hasattr(row, "__len__") for row in x)
+
+
+def _packed_offsets(offsets: Any, total: int) -> NDArray[np.int64]:
+    """Offsets checked: integers from 0 to `total`, never decreasing."""
+    if is_torch(offsets):
+        offsets = offsets.detach().cpu().numpy()
+    array = np.asarray(offsets)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) == 0:
+        raise ArgumentError(
+            f"offsets must be a non-empty one-dimensional integer array, got {array.dtype} of "
+            f"shape {array.shape}"
+        )
+    array = array.astype(np.int64)
+    if array[0] != 0 or array[-1] != total or bool((np.diff(array) < 0).any()):
+        raise ArgumentError(
+            f"offsets must rise from 0 to the number of tokens ({total}), got "
+            f"{array[0]} to {array[-1]}{' with a decrease' if (np.diff(array) < 0).any() else ''}"
+        )
+    return array
+
+
+def prepare(
+    logprobs: Any,
+    advantages: Any,
+    mask: Any,
+    *,
+    entropy: Any = None,
+    concentration: Any = None,
+    offsets: Any = None,
+) -> Inputs:
+    """Bring the arrays of a call into one form, without copying them.
+
+    Raises:
+        ArgumentError: shapes, libraries or devices that do not go together; the message names the
+            argument, what it is and what it may be.
+    """
+    ragged = _is_ragged(logprobs)
+    given = {"mask": mask, "entropy": entropy, "concentration": concentration}
+    if ragged:
+        if offsets is not None:
+            raise ArgumentError("offsets goes with a packed array, got a list of rows as logprobs")
+        lengths = [len(row) for row in logprobs]
+        offsets = np.cumsum([0, *lengths])
+        logprobs = _concatenate("logprobs", logprobs, lengths)
+        if _is_ragged(advantages) and len(advantages) == len(lengths):
+            advantages = _concatenate("advantages", advantages, lengths)
+        for name, value in given.items():
+            if _is_ragged(value):
+                given[name] = _concatenate(name, value, lengths)
+    elif not is_torch(logprobs):
+        logprobs = np.asarray(logprobs)
+    if logprobs.ndim not in (1, 2):
+        raise ArgumentError(
+            f"logprobs must be (B, T), packed (N,) or a list of rows, got shape "
+            f"{tuple(logprobs.shape)}"
+        )
+    float_format("logprobs", logprobs)
+    logprobs = logprobs.detach() if is_torch(logprobs) else logprobs
+    shape = tuple(logprobs.shape)
+    packed = len(shape) == 1
+    if offsets is not None and not packed:
+        raise ArgumentError(f"offsets goes with packed (N,) arrays, got logprobs of shape {shape}")
+    bounds = None
+    if packed:
+        bounds = _packed_offsets([0, shape[0]] if offsets is None else offsets, shape[0])
+    rows = shape[0] if bounds is None else len(bounds) - 1
+
+    def tokenwise(name: str, x: Any) -> Any:
+        if tuple(x.shape) != shape:
+            raise ArgumentError(f"{name} must have the shape {shape} of logprobs, got {tuple(x.shape)}")
+        return x[None] if packed else x
+
+    advantages = _floats("advantages", advantages, logprobs)
+    float_format("advantages", advantages)
+    per_row = tuple(advantages.shape) != shape and tuple(advantages.shape) in ((rows,), (rows, 1))
+    if not per_row and tuple(advantages.shape) != shape:
+        raise ArgumentError(
+            f"advantages must have the shape {shape} of logprobs or one value a row ({rows},), "
+            f"got {tuple(advantages.shape)}"
+        )
+    if given["mask"] is None:
+        given["mask"] = np.ones((), np.bool_)
+        if is_torch(logprobs):
+            given["mask"] = logprobs.new_ones((), dtype=__import__("torch").bool)
+        mask = _expand(given["mask"], shape)
+    else:
+        mask = _as_array("mask", given["mask"], logprobs)
+    token_entropy = row_entropy = None
+    if given["entropy"] is not None:
+        value = _floats("entropy", given["entropy"], logprobs)
+        if tuple(value.shape) == (rows,) and shape != (rows,):
+            row_entropy = value
+        else:
+            token_entropy = tokenwise("entropy", value)
+    if given["concentration"] is not None:
+        concentration = tokenwise(
+            "concentration", _floats("concentration", given["concentration"], logprobs)
+        )
+    return Inputs(
+        logprobs=logprobs[None] if packed else logprobs,
+        advantages=advantages.reshape(rows, 1) if per_row else tokenwise("advantages", advantages),
+        per_row=per_row,
+        mask=tokenwise("mask", mask),
+        entropy=token_entropy,
+        row_entropy=row_entropy,
+        concentration=concentration,
+        offsets=bounds,
+        shape=shape,
+        ragged=ragged,
+    )
+
+
+def _expand(x: Any, shape: tuple[int, ...]) -> torch.Tensor | NDArray[Any]:
+    return x.expand(shape) if is_torch(x) else np.broadcast_to(x, shape)

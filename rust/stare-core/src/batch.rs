@@ -1,0 +1,133 @@
+//! A batch as blocks of one row: the shape of the arrays is met here and nowhere else.
+//!
+//! A block that is not contiguous is copied to a scratch of `BLOCK` elements, never the batch.
+
+use crate::error::Error;
+use crate::layout::{length, At, Layout, BLOCK};
+use crate::order::Float;
+use crate::source::{Mask, SignSource, Source};
+
+/// What selection reads.
+#[derive(Clone, Copy)]
+pub struct Batch<'a, C: Float> {
+    pub(crate) layout: Layout<'a>,
+    pub(crate) logprobs: &'a dyn Source<C::Raw>,
+    pub(crate) mask: &'a dyn Mask,
+    pub(crate) signs: &'a dyn SignSource,
+    pub(crate) drop_nonfinite: bool,
+}
+
+impl<C: Float> std::fmt::Debug for Batch<'_, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batch")
+            .field("layout", &self.layout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One block, loaded.
+pub(crate) struct Block<'s, C: Float> {
+    pub raw: &'s [C::Raw],
+    /// 0 no candidate, 1 positive, 2 negative advantage.
+    pub classes: &'s [u8],
+    /// Union of the classes.
+    pub present: u8,
+    /// Tokens inside the mask.
+    pub tokens: usize,
+    /// Candidates dropped for their log-probability.
+    pub dropped: usize,
+}
+
+/// Per-thread buffers of a pass.
+pub(crate) struct Scratch<C: Float> {
+    raw: Vec<C::Raw>,
+    classes: Vec<u8>,
+}
+
+impl<C: Float> Scratch<C> {
+    pub fn new() -> Self {
+        Self {
+            raw: vec![C::Raw::default(); BLOCK],
+            classes: vec![0; BLOCK],
+        }
+    }
+}
+
+impl<'a, C: Float> Batch<'a, C> {
+    /// A batch whose bad log-probabilities are errors.
+    pub fn new(
+        layout: Layout<'a>,
+        logprobs: &'a dyn Source<C::Raw>,
+        mask: &'a dyn Mask,
+        signs: &'a dyn SignSource,
+    ) -> Self {
+        Self {
+            layout,
+            logprobs,
+            mask,
+            signs,
+            drop_nonfinite: false,
+        }
+    }
+
+    /// Drops and counts candidates with a bad log-probability instead.
+    #[must_use]
+    pub fn drop_nonfinite(mut self, drop: bool) -> Self {
+        self.drop_nonfinite = drop;
+        self
+    }
+
+    /// Whether the arrays agree with each other.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.layout.check()?;
+        let total = self.layout.total();
+        length("log-probabilities", total, self.logprobs.len())?;
+        length("mask", total, self.mask.len())?;
+        self.signs.check(&self.layout)
+    }
+
+    pub(crate) fn load<'s>(
+        &'s self,
+        at: At,
+        scratch: &'s mut Scratch<C>,
+    ) -> Result<Block<'s, C>, Error> {
+        let Scratch { raw, classes } = scratch;
+        let classes = &mut classes[..at.len];
+        let tokens = self.mask.fill(at, classes);
+        let mut present = 0;
+        if tokens > 0 {
+            present = self
+                .signs
+                .fill(at, classes)
+                .map_err(|i| Error::NanAdvantage {
+                    row: at.row,
+                    column: at.col + i,
+                })?;
+        }
+        let raw = if let Some(block) = self.logprobs.slice(at) {
+            block
+        } else {
+            let raw = &mut raw[..at.len];
+            if present != 0 {
+                self.logprobs.copy(at, raw);
+            }
+            raw
+        };
+        let mut dropped = 0;
+        if self.drop_nonfinite && present != 0 {
+            for (&x, class) in raw.iter().zip(classes.iter_mut()) {
+                if *class != 0 && !C::is_valid(C::key(x)) {
+                    *class = 0;
+                    dropped += 1;
+                }
+            }
+        }
+        Ok(Block {
+            raw,
+            classes,
+            present,
+            tokens,
+            dropped,
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Pass one: check every candidate, count the classes, and histogram their surprisals coarsely.
+
+use crate::batch::{Batch, Scratch};
+use crate::error::Error;
+use crate::order::Float;
+use crate::parallel;
+
+/// Buckets of a histogram.
+pub(crate) const BUCKETS: usize = 4096;
+
+/// Values of the two bits of a class; 3 does not occur.
+const CLASSES: usize = 4;
+
+/// Zeros made on the heap: the stack of a thread may be small.
+struct Table(Box<[u64]>);
+
+impl Default for Table {
+    fn default() -> Self {
+        Self(vec![0; CLASSES * BUCKETS].into())
+    }
+}
+
+/// Counts over the whole batch.
+#[derive(Default)]
+pub(crate) struct Census {
+    pub tokens: u64,
+    pub dropped: u64,
+    /// One histogram a class; class 0 collects what is no candidate.
+    histogram: Table,
+}
+
+impl Census {
+    fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn histogram(&self, class: u8) -> &[u64] {
+        &self.histogram.0[usize::from(class) * BUCKETS..][..BUCKETS]
+    }
+
+    pub fn candidates(&self, class: u8) -> u64 {
+        self.histogram(class).iter().sum()
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.tokens += other.tokens;
+        self.dropped += other.dropped;
+        self.histogram
+            .0
+            .iter_mut()
+            .zip(&other.histogram.0)
+            .for_each(|(a, b)| *a += b);
+    }
+}
+
+/// The inclusive key range of a coarse bucket.
+pub(crate) fn bucket_range<C: Float>(bucket: usize) -> (u64, u64) {
+    let (base, shift) = C::COARSE;
+    let start = |b: usize| base + ((b as u64) << shift);
+    let low = if bucket == 0 {
+        C::LOWEST
+    } else {
+        start(bucket)
+    };
+    let high = if bucket == BUCKETS - 1 {
+        C::HIGHEST
+    } else {
+        start(bucket + 1) - 1
+    };
+    (low, high)
+}
+
+pub(crate) fn census<C: Float>(batch: &Batch<C>, threads: usize) -> Result<Census, Error> {
+    let (base, shift) = C::COARSE;
+    let parts = parallel::map(parallel::ranges(batch.layout.total(), threads), |range| {
+        let mut census = Census::new();
+        let mut scratch = Scratch::<C>::new();
+        let mut table = Table::default();
+        let Ok(counts) = <&mut [u64; CLASSES * BUCKETS]>::try_from(&mut table.0[..]) else {
+            return Ok(census);
+        };
+        batch.layout.blocks(range, |at| {
+            let block = batch.load(at, &mut scratch)?;
+            census.tokens += block.tokens as u64;
+            census.dropped += block.dropped as u64;
+            if block.present == 0 {
+                return Ok(());
+            }
+            let mut valid = true;
+            for (&x, &class) in block.raw.iter().zip(block.classes) {
+                let key = C::key(x);
+                valid &= (class == 0) | C::is_valid(key);
+                let bucket = (key.into().saturating_sub(base) >> shift).min(BUCKETS as u64 - 1);
+                // The mask tells the compiler that the index is in bounds.
+                counts[usize::from(class & 3) * BUCKETS + (bucket as usize & (BUCKETS - 1))] += 1;
+            }
+            if valid {
+                return Ok(());
+            }
+            let bad = |(x, class): (&C::Raw, &u8)| *class != 0 && !C::is_valid(C::key(*x));
+            let i = block
+                .raw
+                .iter()
+                .zip(block.classes)
+                .position(bad)
+                .unwrap_or(0);
+            let (row, column, value) = (at.row, at.col + i, C::real(block.raw[i]));
+            Err(if value.is_finite() {
+                Error::Positive { row, column, value }
+            } else {
+                Error::NotFinite { row, column, value }
+            })
+        })?;
+        census.histogram = table;
+        Ok(census)
+    });
+    let mut total = Census::new();
+    for part in parts {
+        // The first range with an error names the first bad token.
+        total.add(&part?);
+    }
+    Ok(total)
+}
