@@ -80,7 +80,7 @@ def test_any_text_is_graded(completion: str, gold: str):
     graded = grade(completion, gold)
     assert graded.extracted == extract_answer(completion)
     assert equivalent(completion, gold) is equivalent(gold, completion)
-    if not gold.strip():
+    if not gold.strip(" \t\n"):
         assert graded.verdict is Verdict.UNDECIDED
 
 

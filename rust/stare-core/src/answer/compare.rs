@@ -1,6 +1,6 @@
 //! Whether two answers are the same.
 
-use super::extract::{last_box, Boxed};
+use super::boxes::{last_box, Boxed};
 use super::number::Number;
 use super::{Reason, MAX_ANSWER_BYTES};
 

@@ -16,12 +16,14 @@
 //! Work is bounded by the input: one linear scan of at most [`MAX_COMPLETION_BYTES`], then numbers
 //! of at most [`MAX_ANSWER_BYTES`] characters.
 
+mod boxes;
 mod compare;
 mod extract;
 mod number;
 
 use std::num::NonZeroUsize;
-use std::thread;
+
+use crate::parallel;
 
 pub use compare::compare;
 pub use extract::extract;
@@ -173,34 +175,14 @@ where
     C: AsRef<str> + Sync,
     S: AsRef<str> + Sync,
 {
-    let threads = threads.get().min(pairs.len() / MIN_PAIRS_PER_THREAD);
-    if threads <= 1 {
-        return grade_chunk(pairs);
-    }
-    let (first, rest) = pairs.split_at(pairs.len().div_ceil(threads));
-    thread::scope(|scope| {
-        let workers: Vec<_> = rest
-            .chunks(first.len())
-            .map(|chunk| {
-                (
-                    chunk,
-                    thread::Builder::new().spawn_scoped(scope, move || grade_chunk(chunk)),
-                )
-            })
-            .collect();
-        let mut grades = grade_chunk(first);
-        for (chunk, worker) in workers {
-            // A thread that could not start leaves its share to this one.
-            match worker.ok().and_then(|handle| handle.join().ok()) {
-                Some(part) => grades.extend(part),
-                None => grades.extend(grade_chunk(chunk)),
-            }
-        }
-        grades
+    let threads = threads.get().min(pairs.len() / MIN_PAIRS_PER_THREAD).max(1);
+    parallel::map(parallel::split(pairs.len(), threads), |range| {
+        grade_all(&pairs[range])
     })
+    .concat()
 }
 
-fn grade_chunk<C: AsRef<str>, S: AsRef<str>>(pairs: &[(C, Vec<S>)]) -> Vec<Grade<'_>> {
+fn grade_all<C: AsRef<str>, S: AsRef<str>>(pairs: &[(C, Vec<S>)]) -> Vec<Grade<'_>> {
     pairs
         .iter()
         .map(|(completion, golds)| grade(completion.as_ref(), golds))
