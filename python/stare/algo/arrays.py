@@ -7,28 +7,21 @@ leaves in the same library, on the same device, in the same shape; inputs are ne
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stare.algo.dtypes import float_format, is_torch
 from stare.errors import ArgumentError
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Inputs", "as_bits", "as_flags", "is_torch", "prepare", "resolve_threads"]
-
-_FORMATS = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
-
-
-def is_torch(x: object) -> bool:
-    """Whether this is a tensor; torch is not imported to find out."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(x, torch.Tensor)
+__all__ = ["Inputs", "prepare", "resolve_threads"]
 
 
 def resolve_threads(threads: int | None) -> int:
@@ -113,61 +106,13 @@ class Inputs:
             return flat.reshape(self.shape)
         assert self.offsets is not None
         bounds = self.offsets.tolist()
-        return [flat[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
-
-
-def float_format(name: str, x: Any) -> str:
-    """The short name of a floating-point dtype.
-
-    Raises:
-        ArgumentError: another dtype.
-    """
-    dtype = str(x.dtype).removeprefix("torch.")
-    try:
-        return _FORMATS[dtype]
-    except KeyError:
-        raise ArgumentError(
-            f"{name} must be float32, float64, float16 or bfloat16, got {dtype}"
-        ) from None
-
-
-def _plain(x: Any) -> NDArray[Any]:
-    """A numpy view that the extension can read: host memory, native byte order, aligned."""
-    if is_torch(x):
-        x = x.detach()
-        if x.element_size() == 2 and x.is_floating_point():
-            import torch
-
-            x = x.view(torch.int16)
-        x = x.numpy()
-    if x.dtype.name in ("bfloat16", "float16", "int16") and x.dtype.itemsize == 2:
-        x = x.view(np.uint16)
-    if not (x.dtype.isnative and x.flags.aligned):
-        x = x.astype(x.dtype.newbyteorder("="), copy=True)
-    return x  # type: ignore[no-any-return]
-
-
-def as_bits(name: str, x: Any) -> tuple[NDArray[Any], str]:
-    """(array, format) as the extension takes floats; half types as the bits of uint16."""
-    kind = float_format(name, x)
-    return _plain(x), kind
-
-
-def as_flags(x: Any) -> NDArray[Any]:
-    """A mask as the extension takes it; one byte a token is made for unusual dtypes only."""
-    dtype = str(x.dtype).removeprefix("torch.")
-    if dtype in ("bool", "uint8", "int8"):
-        flags = x.detach().numpy() if is_torch(x) else x
-        return flags.view(np.uint8)  # type: ignore[no-any-return]
-    if dtype in ("int32", "int64", *_FORMATS):
-        return _plain(x)
-    return as_flags(x != 0)
+        return [flat[a:b] for a, b in pairwise(bounds)]
 
 
 def _as_array(name: str, x: Any, like: Any) -> Any:
     """`x` in the library of `like` (a list becomes an array there)."""
     if is_torch(x) != is_torch(like) and not isinstance(x, list | tuple | float | int):
-        ours, theirs = (("a tensor", "an array") if is_torch(x) else ("an array", "a tensor"))
+        ours, theirs = ("a tensor", "an array") if is_torch(x) else ("an array", "a tensor")
         raise ArgumentError(f"{name} is {ours} but logprobs is {theirs}\nhint: convert one of them")
     if is_torch(like):
         import torch
@@ -271,7 +216,9 @@ def prepare(
 
     def tokenwise(name: str, x: Any) -> Any:
         if tuple(x.shape) != shape:
-            raise ArgumentError(f"{name} must have the shape {shape} of logprobs, got {tuple(x.shape)}")
+            raise ArgumentError(
+                f"{name} must have the shape {shape} of logprobs, got {tuple(x.shape)}"
+            )
         return x[None] if packed else x
 
     advantages = _floats("advantages", advantages, logprobs)

@@ -55,7 +55,9 @@ class Plan:
     @property
     def signature(self) -> int:
         """24 bits that shards compare, so that different settings are found out."""
-        text = repr((self.rules, self.selector, self.threshold, self.granularity, self.on, self.target))
+        text = repr(
+            (self.rules, self.selector, self.threshold, self.granularity, self.on, self.target)
+        )
         digest = 0
         for byte in text.encode():
             digest = (digest * 1_000_003 + byte) % (1 << 24)
@@ -99,7 +101,7 @@ def plan_for(
         if not math.isfinite(target):
             if config.target_relative:
                 raise ArgumentError(
-                    f"gate={config.gate!r} with target_relative needs a gate that knows its target\n"
+                    f"gate={config.gate!r} with target_relative needs a gate with a target\n"
                     "hint: pass the GateState of a TargetEntropyController"
                 )
             target = config.target_entropy

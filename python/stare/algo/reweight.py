@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stare._core import Batch
-from stare.algo.arrays import Inputs, as_bits, as_flags, is_torch, prepare, resolve_threads
+from stare.algo.arrays import Inputs, prepare, resolve_threads
+from stare.algo.dtypes import as_bits, as_flags, is_torch
 from stare.algo.plan import GateLike, Plan, plan_for
 from stare.algo.rules import Rule, rules_for
 from stare.algo.stats import ReweightStats

@@ -50,7 +50,9 @@ class Rule:
         if not 0.0 <= self.ratio <= 1.0:
             raise ArgumentError(f"ratio of a rule must lie in [0, 1], got {self.ratio!r}")
         if not (self.factor > 0.0 and math.isfinite(self.factor)):
-            raise ArgumentError(f"factor of a rule must be positive and finite, got {self.factor!r}")
+            raise ArgumentError(
+                f"factor of a rule must be positive and finite, got {self.factor!r}"
+            )
 
     @property
     def name(self) -> str:

@@ -86,6 +86,21 @@ impl<'a, C: Float> Batch<'a, C> {
         self.signs.check(&self.layout)
     }
 
+    /// The log-probabilities of a block alone.
+    pub(crate) fn raw<'s>(&'s self, at: At, scratch: &'s mut [C::Raw]) -> &'s [C::Raw] {
+        if let Some(block) = self.logprobs.slice(at) {
+            return block;
+        }
+        let scratch = &mut scratch[..at.len];
+        self.logprobs.copy(at, scratch);
+        scratch
+    }
+
+    /// Whether a row may hold tokens of a class, as far as can be told without reading it.
+    pub(crate) fn may_hold(&self, row: usize, class: u8) -> bool {
+        self.signs.of_row(row).is_none_or(|of_row| of_row == class)
+    }
+
     pub(crate) fn load<'s>(
         &'s self,
         at: At,

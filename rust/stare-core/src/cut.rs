@@ -3,10 +3,14 @@
 use crate::batch::{Batch, Scratch};
 use crate::census::{bucket_range, Census, BUCKETS};
 use crate::error::Error;
+use crate::layout::{At, BLOCK};
 use crate::order::Float;
 use crate::parallel;
 use crate::quota::quota;
 use crate::rule::{Rule, Tail};
+
+/// Elements tested at a time for a key at an edge.
+const CHUNK: usize = 32;
 
 /// Edge tokens collected at once, all rules together, per thread: half a mebibyte.
 const COLLECT: u64 = 1 << 15;
@@ -114,8 +118,11 @@ pub(crate) fn cuts<C: Float>(
             continue; // only if the arrays change under our hands
         }
         let flip = if edge.tail == Tail::High { u64::MAX } else { 0 };
-        let (_, &mut (key, last), _) =
+        let (_, &mut (key, last), rest) =
             tokens.select_nth_unstable_by_key(nth, |&(key, index)| (key ^ flip, index));
+        // The writing pass need not look for equals where all of them are selected.
+        let whole = rest.iter().all(|&(other, _)| other != key);
+        let last = if whole { u64::MAX } else { last };
         cuts[r] = Some(Cut {
             class: edge.class,
             tail: edge.tail,
@@ -199,17 +206,31 @@ fn collect<C: Float>(
     let parts = parallel::map(parallel::ranges(batch.layout.total(), threads), |range| {
         let mut found = vec![Vec::new(); which.len()];
         let mut scratch = Scratch::<C>::new();
+        let mut raw = vec![C::Raw::default(); BLOCK];
         batch.layout.blocks(range, |at| {
-            let block = batch.load(at, &mut scratch)?;
+            let raw = batch.raw(at, &mut raw);
             for (&r, found) in which.iter().zip(&mut found) {
                 let edge = &edges[r];
-                if block.present & edge.class != 0 {
-                    scan::<C>(block.raw, edge.low, edge.high, |i, key| {
-                        if block.classes[i] == edge.class {
-                            found.push((key, (at.flat + i) as u64));
-                        }
-                    });
+                if !batch.may_hold(at.row, edge.class) {
+                    continue;
                 }
+                // Few chunks have a token at the edge, so classes are made for those alone.
+                chunks_with::<C>(raw, edge.low, edge.high, |i, len| {
+                    let at = At {
+                        col: at.col + i,
+                        flat: at.flat + i,
+                        len,
+                        ..at
+                    };
+                    let block = batch.load(at, &mut scratch)?;
+                    for (j, (&x, &class)) in block.raw.iter().zip(block.classes).enumerate() {
+                        let key = C::key(x).into();
+                        if class == edge.class && edge.holds(key) {
+                            found.push((key, (at.flat + j) as u64));
+                        }
+                    }
+                    Ok(())
+                })?;
             }
             Ok(())
         })?;
@@ -264,7 +285,7 @@ fn nth_equal<C: Float>(batch: &Batch<C>, edge: &Edge, threads: usize) -> Result<
         let mut last = u64::MAX;
         batch.layout.blocks(range, |at| {
             let block = batch.load(at, &mut scratch)?;
-            scan::<C>(block.raw, edge.low, edge.low, |i, _| {
+            equals::<C>(block.raw, edge.low, |i| {
                 if block.classes[i] == edge.class && need > 0 {
                     need -= 1;
                     last = (at.flat + i) as u64;
@@ -277,21 +298,33 @@ fn nth_equal<C: Float>(batch: &Batch<C>, edge: &Edge, threads: usize) -> Result<
     Ok(u64::MAX)
 }
 
-/// Calls `hit` for the elements with a key in `low..=high`; quick where there are few.
+/// Calls `hit` with the start and length of every short chunk that has a key in `low..=high`.
 #[inline]
-pub(crate) fn scan<C: Float>(raw: &[C::Raw], low: u64, high: u64, mut hit: impl FnMut(usize, u64)) {
+pub(crate) fn chunks_with<C: Float>(
+    raw: &[C::Raw],
+    low: u64,
+    high: u64,
+    mut hit: impl FnMut(usize, usize) -> Result<(), Error>,
+) -> Result<(), Error> {
     let (low, high) = (C::narrow(low), C::narrow(high));
-    for (c, chunk) in raw.chunks(32).enumerate() {
-        let mut any = false;
-        for &x in chunk {
-            let key = C::key(x);
-            any |= (low <= key) & (key <= high);
+    for (c, chunk) in raw.chunks(CHUNK).enumerate() {
+        let inside = |x| (low <= C::key(x)) & (C::key(x) <= high);
+        if chunk.iter().fold(false, |any, &x| any | inside(x)) {
+            hit(c * CHUNK, chunk.len())?;
         }
-        if any {
+    }
+    Ok(())
+}
+
+/// Calls `hit` for the elements whose key is `key`; quick where there are few.
+#[inline]
+pub(crate) fn equals<C: Float>(raw: &[C::Raw], key: u64, mut hit: impl FnMut(usize)) {
+    let key = C::narrow(key);
+    for (c, chunk) in raw.chunks(CHUNK).enumerate() {
+        if chunk.iter().fold(false, |any, &x| any | (C::key(x) == key)) {
             for (i, &x) in chunk.iter().enumerate() {
-                let key = C::key(x);
-                if (low <= key) & (key <= high) {
-                    hit(c * 32 + i, key.into());
+                if C::key(x) == key {
+                    hit(c * CHUNK + i);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Marks the tokens of one rule in one block.
 
 use crate::batch::Block;
-use crate::cut::{scan, Cut};
+use crate::cut::{equals, Cut};
 use crate::error::Error;
 use crate::layout::{At, BLOCK};
 use crate::order::Float;
@@ -19,28 +19,42 @@ pub(crate) fn mark<C: Float>(
     let key = C::narrow(cut.key);
     // Are the equals of the key in this block all in, all out, or divided?
     let all = cut.last >= index.saturating_add(pattern.len() as u64 - 1);
-    let select = |beyond: fn(C::Key, C::Key) -> bool, pattern: &mut [u8]| {
-        let mut n = 0_u32;
-        for ((&x, &class), pattern) in block.raw.iter().zip(block.classes).zip(pattern) {
-            let selected = u8::from((class == cut.class) & beyond(C::key(x), key));
-            *pattern |= selected * bit;
-            n += u32::from(selected);
-        }
-        u64::from(n)
-    };
     let mut n = match (cut.tail, all) {
-        (Tail::High, true) => select(|x, edge| x >= edge, pattern),
-        (Tail::High, false) => select(|x, edge| x > edge, pattern),
-        (Tail::Low, true) => select(|x, edge| x <= edge, pattern),
-        (Tail::Low, false) => select(|x, edge| x < edge, pattern),
+        (Tail::High, true) => select::<C>(block, cut.class, bit, pattern, |x| C::key(x) >= key),
+        (Tail::High, false) => select::<C>(block, cut.class, bit, pattern, |x| C::key(x) > key),
+        (Tail::Low, true) => select::<C>(block, cut.class, bit, pattern, |x| C::key(x) <= key),
+        (Tail::Low, false) => select::<C>(block, cut.class, bit, pattern, |x| C::key(x) < key),
     };
     if !all && index <= cut.last {
-        scan::<C>(block.raw, cut.key, cut.key, |i, _| {
+        equals::<C>(block.raw, cut.key, |i| {
             if block.classes[i] == cut.class && index + i as u64 <= cut.last {
                 pattern[i] |= bit;
                 n += 1;
             }
         });
+    }
+    n
+}
+
+/// Sets `bit` on the tokens of a class that are `beyond`; one vectorised loop for each comparison.
+#[inline]
+fn select<C: Float>(
+    block: &Block<C>,
+    class: u8,
+    bit: u8,
+    pattern: &mut [u8],
+    beyond: impl Fn(C::Raw) -> bool,
+) -> u64 {
+    let mut n = 0;
+    let tokens = block.raw.chunks(128).zip(block.classes.chunks(128));
+    for ((raw, classes), pattern) in tokens.zip(pattern.chunks_mut(128)) {
+        let mut here = 0_u8;
+        for ((&x, &c), pattern) in raw.iter().zip(classes).zip(pattern) {
+            let selected = u8::from((c == class) & beyond(x));
+            *pattern |= bit & 0_u8.wrapping_sub(selected);
+            here = here.wrapping_add(selected);
+        }
+        n += u64::from(here);
     }
     n
 }

@@ -25,6 +25,8 @@ pub trait Float: Copy + Send + Sync + 'static {
     fn key(raw: Self::Raw) -> Self::Key;
     /// A key from its integer, saturating.
     fn narrow(key: u64) -> Self::Key;
+    /// The bucket of a key in the first pass, below 4096.
+    fn bucket(key: Self::Key) -> u16;
     /// The number, widened.
     fn real(raw: Self::Raw) -> f64;
     /// The surprisal of a key.
@@ -74,6 +76,11 @@ macro_rules! wide {
             #[inline]
             fn narrow(key: u64) -> $key {
                 <$key>::try_from(key).unwrap_or(<$key>::MAX)
+            }
+            #[inline]
+            fn bucket(key: $key) -> u16 {
+                const BASE: $key = <$name as Float>::COARSE.0 as $key;
+                (key.saturating_sub(BASE) >> Self::COARSE.1).min(4095) as u16
             }
             #[inline]
             fn real(raw: $raw) -> f64 {
@@ -140,6 +147,11 @@ macro_rules! half {
             #[inline]
             fn narrow(key: u64) -> u16 {
                 u16::try_from(key).unwrap_or(u16::MAX)
+            }
+            #[inline]
+            fn bucket(key: u16) -> u16 {
+                const BASE: u16 = <$name as Float>::COARSE.0 as u16;
+                (key.saturating_sub(BASE) >> Self::COARSE.1).min(4095)
             }
             #[inline]
             fn real(raw: u16) -> f64 {

@@ -89,12 +89,12 @@ impl<T: Flag, S: Source<T>> Mask for Flags<T, S> {
     }
     fn fill(&self, at: At, out: &mut [u8]) -> usize {
         let convert = |block: &[T], out: &mut [u8]| {
-            let mut on = 0_u32;
-            for (flag, byte) in block.iter().zip(out) {
+            for (flag, byte) in block.iter().zip(&mut *out) {
                 *byte = u8::from(flag.is_on());
-                on += u32::from(*byte);
             }
-            on as usize
+            // Sums of up to 128 ones fit a byte, which is what vectors of bytes add.
+            let sum = |bytes: &[u8]| bytes.iter().fold(0_u8, |n, &byte| n.wrapping_add(byte));
+            out.chunks(128).map(|bytes| usize::from(sum(bytes))).sum()
         };
         if let Some(block) = self.source.slice(at) {
             return convert(block, out);
@@ -113,6 +113,8 @@ pub trait SignSource: Sync {
     /// # Errors
     /// [`Error::Length`].
     fn check(&self, layout: &Layout) -> Result<(), Error>;
+    /// The class of all tokens of a row, where that is one number.
+    fn of_row(&self, row: usize) -> Option<u8>;
     /// Turns a mask block into classes (0 no candidate, 1 positive, 2 negative); returns the union of the classes.
     ///
     /// # Errors
@@ -157,9 +159,13 @@ impl<C: Float, S: Source<C::Raw>> SignSource for Signs<C, S> {
         length("advantages", expected, self.source.len())
     }
 
+    fn of_row(&self, row: usize) -> Option<u8> {
+        self.per_row
+            .then(|| self.source.of_row(row).map_or(0, C::class))
+    }
+
     fn fill(&self, at: At, classes: &mut [u8]) -> Result<u8, usize> {
-        if self.per_row {
-            let class = self.source.of_row(at.row).map_or(0, C::class);
+        if let Some(class) = self.of_row(at.row) {
             return match (class, classes.iter().position(|&on| on != 0)) {
                 (_, None) => Ok(0),
                 (3, Some(first)) => Err(first),
@@ -171,25 +177,25 @@ impl<C: Float, S: Source<C::Raw>> SignSource for Signs<C, S> {
                 }
             };
         }
-        let multiply = |block: &[C::Raw], classes: &mut [u8]| {
+        let classify = |block: &[C::Raw], classes: &mut [u8]| {
             let mut union = 0;
             for (&x, class) in block.iter().zip(classes.iter_mut()) {
-                *class *= C::class(x);
+                *class = C::class(x) & 0_u8.wrapping_sub(*class);
                 union |= *class;
             }
             // Three is both signs or a NaN.
-            match classes.iter().position(|&c| union == 3 && c == 3) {
-                Some(nan) => Err(nan),
-                None => Ok(union),
+            if union == 3 && classes.contains(&3) {
+                return Err(classes.iter().position(|&class| class == 3).unwrap_or(0));
             }
+            Ok(union)
         };
         if let Some(block) = self.source.slice(at) {
-            return multiply(block, classes);
+            return classify(block, classes);
         }
         let mut scratch = [C::Raw::default(); BLOCK];
         let scratch = &mut scratch[..at.len];
         self.source.copy(at, scratch);
-        multiply(scratch, classes)
+        classify(scratch, classes)
     }
 }
 
