@@ -82,7 +82,7 @@ def test_the_script_writes_weights_and_their_record(tmp_path: Path) -> None:
 def test_shipped_weights_are_as_recorded(name: str) -> None:
     """Within what another BLAS can change; the whole set stays under 1 MB."""
     record = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
-    policy, _ = load_policy(SimpleNamespace(path=name), "cpu")
+    policy, _ = load_policy(SimpleNamespace(init=name), "cpu")
     assert start_metrics(policy, TASKS[name]) == pytest.approx(record["start"], abs=0.03)
     assert record["start"]["entropy"] == pytest.approx(0.31, abs=0.02)
     assert record["start"]["pass@32"] > 0.9

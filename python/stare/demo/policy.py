@@ -268,14 +268,18 @@ def load_policy(
     """Model factory of the demo (`model.factory = "stare.demo.policy:load_policy"`).
 
     Args:
-        model_cfg: its `path` names a shipped warm start (`mod5`, `exact`, `tol3`; the default is
-            `mod5`), a safetensors file, a folder with `model.safetensors`, or `random`.
+        model_cfg: a `ModelConfig`; its `init` names a shipped warm start (`mod5`, the default,
+            `exact`, `tol3`), a safetensors file or a folder with `model.safetensors`, or is
+            `random`.
         device: where the weights go.
+
+    Raises:
+        DataError: no such weights, or the weights of another model.
     """
-    path = str(getattr(model_cfg, "path", None) or "mod5")
+    init = str(getattr(model_cfg, "init", None) or "mod5")
     policy = TinyPolicy()
-    if path != "random":
-        shipped = DATA / f"{path}.safetensors"
-        file = shipped if shipped.is_file() else Path(path)
+    if init != "random":
+        shipped = DATA / f"{init}.safetensors"
+        file = shipped if shipped.is_file() else Path(init)
         load_weights(policy, file / WEIGHTS_NAME if file.is_dir() else file)
     return policy.to(device), Tokenizer()
