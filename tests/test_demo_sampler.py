@@ -15,7 +15,7 @@ from torch import Tensor  # noqa: E402
 from stare.demo.policy import TinyPolicy, load_policy  # noqa: E402
 from stare.demo.sampler import TinySampler, nucleus  # noqa: E402
 from stare.demo.tasks import modular_problems  # noqa: E402
-from stare.demo.vocab import EOS, Tokenizer  # noqa: E402
+from stare.demo.vocab import EOS, PAD, Tokenizer  # noqa: E402
 from stare.errors import ArgumentError, DataError, RunError  # noqa: E402
 from stare.rollout.sampler import SamplingParams  # noqa: E402
 from stare.types import Completion  # noqa: E402
@@ -146,7 +146,9 @@ def test_a_response_ends_with_the_end_token_or_at_the_limit(policy: TinyPolicy) 
     for c in flat(sampler.sample(PROMPTS[:4], params)):
         assert len(c.token_ids) == len(c.logprobs or []) == len(c.entropies or [])
         assert eos not in c.token_ids[:-1]
-        assert EOS not in c.text.split()
+        assert c.text == Tokenizer().decode(c.token_ids, skip_special_tokens=True)
+        assert not {EOS, PAD} & set(c.text.split())
+        assert min(c.entropies or []) >= 0
         assert (c.finish_reason == "stop") == (c.token_ids[-1] == eos)
         assert c.is_truncated == (c.token_ids[-1] != eos)
         assert len(c.token_ids) == 13 or not c.is_truncated

@@ -60,9 +60,11 @@ def _attend(q: Tensor, kv: Tensor, bias: Tensor, heads: int) -> Tensor:
     of this size are faster than SDPA.
     """
     E = q.shape[-1] // heads
-    parts = kv.split(E, dim=-1)
+    parts = torch.split(kv, E, dim=-1)
     mixed = []
-    for query, key, value in zip(q.split(E, dim=-1), parts[:heads], parts[heads:], strict=True):
+    for query, key, value in zip(
+        torch.split(q, E, dim=-1), parts[:heads], parts[heads:], strict=True
+    ):
         scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=E**-0.5)
         mixed.append(torch.bmm(scores.softmax(-1), value))
     return torch.cat(mixed, dim=-1)
@@ -211,7 +213,7 @@ class TinyPolicy(nn.Module):
     def _project(block: Block, x: Tensor) -> tuple[Tensor, Tensor]:
         """Queries (B, L, D), keys and values (B, L, 2 D)."""
         D = x.shape[-1]
-        q, kv = block.qkv(block.norm1(x)).split([D, 2 * D], dim=-1)
+        q, kv = torch.split(block.qkv(block.norm1(x)), [D, 2 * D], dim=-1)
         return q, kv
 
     def _padded(self, ids: Tensor, mask: Tensor | None, positions: Tensor | None) -> Tensor:

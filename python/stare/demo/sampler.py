@@ -150,7 +150,7 @@ class TinySampler:
                 "the policy returned NaN or infinite logits while sampling\n"
                 "hint: the weights have diverged; resume an earlier checkpoint, lower the rate"
             )
-        return _Samples(tokens[:done], logprobs[:done], entropies[:done])
+        return _Samples(tokens[:done], logprobs[:done], entropies[:done].clamp_min_(0.0))
 
     def _prefill(self, ids: Tensor, n: int, total: int) -> tuple[_Cache, Tensor]:
         """Run the prompts once; cache of all rows and hidden state (N, D) of the last position."""
@@ -221,7 +221,7 @@ class TinySampler:
             Completion(
                 prompt_ids=prompts[i // n],
                 token_ids=ids[:length],
-                text=self.tokenizer.decode(ids[: length - stop]),
+                text=self.tokenizer.decode(ids[:length], skip_special_tokens=True),
                 finish_reason="stop" if stop else "length",
                 logprobs=logprobs[:length],
                 entropies=entropies[:length],
