@@ -155,7 +155,7 @@ def test_weights_survive_a_round_trip(tmp_path: Path) -> None:
     policy = TinyPolicy(seed=2)
     policy.save_pretrained(tmp_path / "step")
     for path in (tmp_path / "step", tmp_path / "step" / "model.safetensors"):
-        loaded, tokenizer = load_policy(SimpleNamespace(path=str(path)), torch.device("cpu"))
+        loaded, tokenizer = load_policy(SimpleNamespace(init=str(path)), torch.device("cpu"))
         assert all(
             torch.equal(a, b) for a, b in zip(policy.parameters(), loaded.parameters(), strict=True)
         )
@@ -168,16 +168,16 @@ def test_weights_of_another_model_or_none_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds the weights of another model"):
         load_weights(TinyPolicy(), tmp_path / "narrow.safetensors")
     with pytest.raises(DataError, match="no weights at"):
-        load_policy(SimpleNamespace(path=str(tmp_path / "missing")), "cpu")
+        load_policy(SimpleNamespace(init=str(tmp_path / "missing")), "cpu")
 
 
 @pytest.mark.parametrize("name", ["exact", "mod5", "tol3", "random"])
 def test_shipped_weights_load_as_finite_float32(name: str) -> None:
-    policy, _ = load_policy(SimpleNamespace(path=name), "cpu")
+    policy, _ = load_policy(SimpleNamespace(init=name), "cpu")
     assert all(p.dtype == torch.float32 and p.isfinite().all() for p in policy.parameters())
     assert (name == "random") == torch.equal(policy.head.weight, TinyPolicy().head.weight)
 
 
 def test_the_default_is_the_modular_warm_start() -> None:
-    default, named = load_policy()[0], load_policy(SimpleNamespace(path="mod5"), "cpu")[0]
+    default, named = load_policy()[0], load_policy(SimpleNamespace(init="mod5"), "cpu")[0]
     assert torch.equal(default.head.weight, named.head.weight)

@@ -15,8 +15,8 @@ from torch import Tensor  # noqa: E402
 from stare.demo.policy import TinyPolicy, load_policy  # noqa: E402
 from stare.demo.sampler import TinySampler, nucleus  # noqa: E402
 from stare.demo.tasks import modular_problems  # noqa: E402
-from stare.demo.vocab import EOS, Tokenizer  # noqa: E402
-from stare.errors import ArgumentError, DataError, StareError  # noqa: E402
+from stare.demo.vocab import EOS, PAD, Tokenizer  # noqa: E402
+from stare.errors import ArgumentError, DataError, RunError  # noqa: E402
 from stare.rollout.sampler import SamplingParams  # noqa: E402
 from stare.types import Completion  # noqa: E402
 
@@ -146,7 +146,9 @@ def test_a_response_ends_with_the_end_token_or_at_the_limit(policy: TinyPolicy) 
     for c in flat(sampler.sample(PROMPTS[:4], params)):
         assert len(c.token_ids) == len(c.logprobs or []) == len(c.entropies or [])
         assert eos not in c.token_ids[:-1]
-        assert EOS not in c.text.split()
+        assert c.text == Tokenizer().decode(c.token_ids, skip_special_tokens=True)
+        assert not {EOS, PAD} & set(c.text.split())
+        assert min(c.entropies or []) >= 0
         assert (c.finish_reason == "stop") == (c.token_ids[-1] == eos)
         assert c.is_truncated == (c.token_ids[-1] != eos)
         assert len(c.token_ids) == 13 or not c.is_truncated
@@ -173,6 +175,12 @@ def test_bad_prompts(sampler: TinySampler) -> None:
         sampler.sample(["1 " * 21], SamplingParams())
     with pytest.raises(ArgumentError, match="max_tokens=0"):
         sampler.sample(PROMPTS, SamplingParams(max_tokens=0))
+    with pytest.raises(ArgumentError, match="n must be >= 1, got 0"):
+        sampler.sample(PROMPTS, SamplingParams(n=0))
+    with pytest.raises(ArgumentError, match="temperature must be >= 0, got -1"):
+        sampler.sample(PROMPTS, SamplingParams(temperature=-1.0))
+    with pytest.raises(ArgumentError, match=r"top_p must lie in \(0, 1\], got 0"):
+        sampler.sample(PROMPTS, SamplingParams(top_p=0.0))
     with pytest.raises(DataError, match="unknown token 'hello'"):
         sampler.sample(["hello"], SamplingParams())
 
@@ -186,7 +194,7 @@ def test_logits_that_are_not_finite_are_an_error_and_leave_no_trace(temperature:
     broken = policy.state_dict()["blocks.0.qkv.bias"].clone()
     with torch.no_grad():
         policy.blocks[0].qkv.bias.fill_(torch.nan)
-    with pytest.raises(StareError, match="logits are not finite"):
+    with pytest.raises(RunError, match="NaN or infinite logits"):
         sampler.sample(PROMPTS, params)
     with torch.no_grad():
         policy.blocks[0].qkv.bias.copy_(broken)
@@ -217,6 +225,6 @@ def test_nucleus_grows_with_its_mass() -> None:
 
 
 def test_the_factory_signature_of_the_configuration() -> None:
-    model, tokenizer = load_policy(SimpleNamespace(path="exact"), torch.device("cpu"))
+    model, tokenizer = load_policy(SimpleNamespace(init="exact"), torch.device("cpu"))
     made = TinySampler(model, tokenizer, torch.device("cpu"))
     assert len(made.sample(PROMPTS[:1], SamplingParams(n=2, max_tokens=13))[0]) == 2

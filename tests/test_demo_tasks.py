@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from stare.demo.reward import reward
 from stare.demo.tasks import TASKS, Task, expressions, problems, split_pairs
 from stare.demo.verifier import verify_text, verify_tokens
 from stare.demo.vocab import EOS, TOKENS, VOCAB_SIZE, Tokenizer
-from stare.errors import ArgumentError, DataError
+from stare.errors import ArgumentError, ConfigError, DataError
 from stare.types import Completion, Problem
 
 ANYTHING = Task("anything", lambda w, t: w >= 0, range(1), poses=lambda w, t: w >= 0)
@@ -94,6 +95,19 @@ def test_the_split_never_changes() -> None:
     first = [p.problem for p in tasks.modular_problems()[1][:3]]
     assert first == FIRST_HELD_OUT
     assert first == [p.problem for p in tasks.modular_problems(object())[1][:3]]
+
+
+def test_the_configuration_chooses_the_split() -> None:
+    for factory, name in (
+        (tasks.modular_problems, "mod5"),
+        (tasks.exact_problems, "exact"),
+        (tasks.tolerance_problems, "tol3"),
+    ):
+        chosen = factory(SimpleNamespace(extra={"split": "numbers"}))
+        assert chosen == problems(TASKS[name], "numbers")
+        assert factory(SimpleNamespace(extra={})) == problems(TASKS[name], "pair")
+    with pytest.raises(ConfigError, match=r"data\.extra of the demo may hold split, got seed"):
+        tasks.exact_problems(SimpleNamespace(extra={"seed": 1}))
 
 
 def test_an_unknown_split_is_an_error() -> None:

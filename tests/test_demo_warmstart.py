@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,6 +73,7 @@ def test_the_script_writes_weights_and_their_record(tmp_path: Path) -> None:
     assert main(arguments) == 0
     record = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
     assert record["stages"] == ["mod5"]
+    assert record["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
     assert record["command"].startswith("python -m stare.demo.warmstart --task mod5")
     policy = TinyPolicy()
     load_weights(policy, out)
@@ -82,8 +84,10 @@ def test_the_script_writes_weights_and_their_record(tmp_path: Path) -> None:
 def test_shipped_weights_are_as_recorded(name: str) -> None:
     """Within what another BLAS can change; the whole set stays under 1 MB."""
     record = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
-    policy, _ = load_policy(SimpleNamespace(path=name), "cpu")
+    policy, _ = load_policy(SimpleNamespace(init=name), "cpu")
     assert start_metrics(policy, TASKS[name]) == pytest.approx(record["start"], abs=0.03)
+    shipped = (DATA / f"{name}.safetensors").read_bytes()
+    assert record["sha256"] == hashlib.sha256(shipped).hexdigest()
     assert record["start"]["entropy"] == pytest.approx(0.31, abs=0.02)
     assert record["start"]["pass@32"] > 0.9
     assert sum(f.stat().st_size for f in DATA.iterdir()) < 1_000_000

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
 from stare.demo.vocab import VOCAB_SIZE, Tokenizer
 from stare.errors import ArgumentError, DataError
@@ -52,14 +53,21 @@ class Block(nn.Module):
         return out
 
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
-    """softmax(q k' / sqrt(E) + bias) v for (B, H, *, E); two batched products beat SDPA here."""
-    B, H, Q, E = q.shape
-    scores = torch.baddbmm(
-        bias, q.reshape(B * H, Q, E), k.reshape(B * H, -1, E).transpose(1, 2), alpha=E**-0.5
-    )
-    mixed = torch.bmm(scores.softmax(-1), v.reshape(B * H, -1, E))
-    return mixed.view(B, H, Q, E).transpose(1, 2).reshape(B, Q, H * E)
+def _attend(q: Tensor, kv: Tensor, bias: Tensor, heads: int) -> Tensor:
+    """Attention of (B, R, D) queries over (B, L, 2 D) keys and values; `bias` adds to (B, R, L).
+
+    Head by head on slices: nothing is permuted or copied, forward or backward. Batched products
+    of this size are faster than SDPA.
+    """
+    E = q.shape[-1] // heads
+    parts = torch.split(kv, E, dim=-1)
+    mixed = []
+    for query, key, value in zip(
+        torch.split(q, E, dim=-1), parts[:heads], parts[heads:], strict=True
+    ):
+        scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=E**-0.5)
+        mixed.append(torch.bmm(scores.softmax(-1), value))
+    return torch.cat(mixed, dim=-1)
 
 
 class TinyPolicy(nn.Module):
@@ -160,11 +168,6 @@ class TinyPolicy(nn.Module):
             plain = plain & ((positions == count) | ~real).all()
         return bool(plain)
 
-    def _split_heads(self, qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        B, L, _ = qkv.shape
-        q, k, v = qkv.view(B, L, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        return q, k, v
-
     def _plain(self, ids: Tensor, keep: int) -> Tensor:
         """Last hidden states at the last `keep` positions, (B, keep, D)."""
         B, L = ids.shape
@@ -177,32 +180,41 @@ class TinyPolicy(nn.Module):
         place = self.position.weight[:L]
         x: Tensor = self.token(ids[:, shared:]) + place[shared:]
         prefix = self.token(prompts) + place[:shared]
-        bias = self._causal[shared:L, :L].expand(B * self.heads, keep, L)
-        last = len(self.blocks) - 1
-        for i, block in enumerate(self.blocks):
+        # A product with 0 and 1 copies each prompt to its rows; its gradient is a product, too.
+        share = one_hot(row_of, len(prompts)).to(x.dtype)
+        last = self.blocks[-1]
+        for block in self.blocks:
             assert isinstance(block, Block)
-            q, k, v = self._split_heads(block.qkv(block.norm1(x)))
-            pq, pk, pv = self._split_heads(block.qkv(block.norm1(prefix)))
-            keys = torch.cat([pk.index_select(0, row_of), k], dim=2)
-            values = torch.cat([pv.index_select(0, row_of), v], dim=2)
-            x = block.feed_forward(x + block.out(_attend(q, keys, values, bias)))
-            if i < last:
-                own = self._causal[:shared, :shared]
-                own = own.expand(len(prompts) * self.heads, shared, shared)
-                prefix = block.feed_forward(prefix + block.out(_attend(pq, pk, pv, own)))
+            q, kv = self._project(block, x)
+            prefix_q, prefix_kv = self._project(block, prefix)
+            shared_kv = (share @ prefix_kv.flatten(1)).view(B, shared, -1)
+            mixed = _attend(
+                q, torch.cat([shared_kv, kv], dim=1), self._causal[shared:L, :L], self.heads
+            )
+            x = block.feed_forward(x + block.out(mixed))
+            if block is not last:
+                mixed = _attend(prefix_q, prefix_kv, self._causal[:shared, :shared], self.heads)
+                prefix = block.feed_forward(prefix + block.out(mixed))
         return x
 
     def _causal_pass(self, ids: Tensor) -> Tensor:
-        B, L = ids.shape
-        bias = self._causal[:L, :L].expand(B * self.heads, L, L)
-        return self._layers(self.token(ids) + self.position.weight[:L], bias)
+        L = ids.shape[1]
+        return self._layers(self.token(ids) + self.position.weight[:L], self._causal[:L, :L])
 
     def _layers(self, x: Tensor, bias: Tensor) -> Tensor:
         for block in self.blocks:
             assert isinstance(block, Block)
-            q, k, v = self._split_heads(block.qkv(block.norm1(x)))
-            x = block.feed_forward(x + block.out(_attend(q, k, v, bias)))
+            x = block.feed_forward(
+                x + block.out(_attend(*self._project(block, x), bias, self.heads))
+            )
         return x
+
+    @staticmethod
+    def _project(block: Block, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries (B, L, D), keys and values (B, L, 2 D)."""
+        D = x.shape[-1]
+        q, kv = torch.split(block.qkv(block.norm1(x)), [D, 2 * D], dim=-1)
+        return q, kv
 
     def _padded(self, ids: Tensor, mask: Tensor | None, positions: Tensor | None) -> Tensor:
         """Any mask and positions, without shortcuts; the twin of the fast path."""
@@ -219,7 +231,6 @@ class TinyPolicy(nn.Module):
         visible = (steps[None, :] <= steps[:, None]) & real[:, None, :]
         visible = visible | (steps[None, :] == steps[:, None])  # no empty row on padding
         bias = self._causal.new_zeros(B, L, L).masked_fill(~visible, -math.inf)
-        bias = bias.repeat_interleave(self.heads, dim=0)
         return self._layers(self.token(ids) + self.position(positions), bias)
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -268,14 +279,18 @@ def load_policy(
     """Model factory of the demo (`model.factory = "stare.demo.policy:load_policy"`).
 
     Args:
-        model_cfg: its `init` names a shipped warm start (`mod5`, `exact`, `tol3`; the default is
-            `mod5`), a safetensors file, a folder with `model.safetensors`, or `random`.
+        model_cfg: a `ModelConfig`; its `init` names a shipped warm start (`mod5`, the default,
+            `exact`, `tol3`), a safetensors file or a folder with `model.safetensors`, or is
+            `random`.
         device: where the weights go.
+
+    Raises:
+        DataError: no such weights, or the weights of another model.
     """
-    path = str(getattr(model_cfg, "init", None) or "mod5")
+    init = str(getattr(model_cfg, "init", None) or "mod5")
     policy = TinyPolicy()
-    if path != "random":
-        shipped = DATA / f"{path}.safetensors"
-        file = shipped if shipped.is_file() else Path(path)
+    if init != "random":
+        shipped = DATA / f"{init}.safetensors"
+        file = shipped if shipped.is_file() else Path(init)
         load_weights(policy, file / WEIGHTS_NAME if file.is_dir() else file)
     return policy.to(device), Tokenizer()

@@ -7,6 +7,7 @@ T sampled tokens.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from stare.demo.policy import Block, TinyPolicy
 from stare.demo.vocab import Tokenizer
-from stare.errors import ArgumentError, StareError
+from stare.errors import ArgumentError, RunError
 from stare.rollout.sampler import SamplingParams
 from stare.types import Completion
 
@@ -87,10 +88,12 @@ class TinySampler:
         are those of the distribution sampled from; greedy decoding reports the untempered one.
 
         Raises:
-            ArgumentError: prompts of different lengths, or no room for a token in the context.
+            ArgumentError: an impossible parameter, prompts of different lengths, or no room for a
+                token in the context.
             DataError: a word that is not in the vocabulary.
-            StareError: the policy's logits are not finite.
+            RunError: the policy's logits are not finite.
         """
+        _check(params)
         if not prompts:
             return []
         rows = [self.tokenizer.encode(prompt) for prompt in prompts]
@@ -143,8 +146,11 @@ class TinySampler:
             x = self._decode(choice, ids.shape[1] + t, cache)
         if not entropies.isfinite().all():
             self._room = torch.empty(0)
-            raise StareError("the policy's logits are not finite\nhint: has training diverged?")
-        return _Samples(tokens[:done], logprobs[:done], entropies[:done])
+            raise RunError(
+                "the policy returned NaN or infinite logits while sampling\n"
+                "hint: the weights have diverged; resume an earlier checkpoint, lower the rate"
+            )
+        return _Samples(tokens[:done], logprobs[:done], entropies[:done].clamp_min_(0.0))
 
     def _prefill(self, ids: Tensor, n: int, total: int) -> tuple[_Cache, Tensor]:
         """Run the prompts once; cache of all rows and hidden state (N, D) of the last position."""
@@ -169,9 +175,10 @@ class TinySampler:
 
         What an earlier call left in it is finite (`_generate` sees to it) and gets probability 0.
         """
-        if self._room.shape != shape or self._room.device != self.model.device:
-            self._room = torch.zeros(shape, device=self.model.device)
-        return self._room
+        size = math.prod(shape)
+        if self._room.numel() < size or self._room.device != self.model.device:
+            self._room = torch.zeros(size, device=self.model.device)
+        return self._room[:size].view(shape)
 
     def _decode(self, token_N: Tensor, position: int, cache: _Cache) -> Tensor:
         """Hidden state (N, D) after one more token at `position`.
@@ -214,7 +221,7 @@ class TinySampler:
             Completion(
                 prompt_ids=prompts[i // n],
                 token_ids=ids[:length],
-                text=self.tokenizer.decode(ids[: length - stop]),
+                text=self.tokenizer.decode(ids[:length], skip_special_tokens=True),
                 finish_reason="stop" if stop else "length",
                 logprobs=logprobs[:length],
                 entropies=entropies[:length],
@@ -231,3 +238,12 @@ def _shaped(logits_NV: Tensor, params: SamplingParams) -> Tensor:
     if params.temperature > 0 and params.top_p < 1:
         logits_NV = nucleus(logits_NV, params.top_p)
     return logits_NV
+
+
+def _check(params: SamplingParams) -> None:
+    if params.n < 1:
+        raise ArgumentError(f"n must be >= 1, got {params.n}")
+    if not (math.isfinite(params.temperature) and params.temperature >= 0):
+        raise ArgumentError(f"temperature must be >= 0, got {params.temperature}")
+    if not 0 < params.top_p <= 1:
+        raise ArgumentError(f"top_p must lie in (0, 1], got {params.top_p}")

@@ -13,14 +13,14 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from stare.demo.verifier import RESPONSE_LENGTH
 from stare.demo.vocab import N_NUMBERS, OPERATORS, TOKEN_ID
-from stare.errors import ArgumentError
+from stare.errors import ArgumentError, ConfigError
 from stare.types import Problem
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "exact_problems",
     "expressions",
     "modular_problems",
-    "modular_problems_new_numbers",
     "pairs",
     "problems",
     "prompt_text",
@@ -198,21 +197,28 @@ def problems(task: Task, split: Split = "pair") -> tuple[list[Problem], list[Pro
     return [_problem(task, p) for p in train], [_problem(task, p) for p in held_out]
 
 
-def modular_problems(data_cfg: object = None) -> tuple[list[Problem], list[Problem]]:
-    """Data factory of the modular task (w mod 5 = t: about every fifth expression is right)."""
-    return problems(TASKS["mod5"])
+def _configured(task: Task, data_cfg: Any) -> tuple[list[Problem], list[Problem]]:
+    extra = dict(getattr(data_cfg, "extra", None) or {})
+    split = extra.pop("split", "pair")
+    if extra:
+        raise ConfigError(f"data.extra of the demo may hold split, got {', '.join(sorted(extra))}")
+    return problems(task, split)
 
 
-def modular_problems_new_numbers(data_cfg: object = None) -> tuple[list[Problem], list[Problem]]:
-    """The modular task with held-out number triples: no held-out triple occurs in training."""
-    return problems(TASKS["mod5"], "numbers")
+def modular_problems(data_cfg: Any = None) -> tuple[list[Problem], list[Problem]]:
+    """Data factory of the modular task (w mod 5 = t: about every fifth expression is right).
+
+    Args:
+        data_cfg: a `DataConfig`; `extra = {split = "numbers"}` holds out number triples.
+    """
+    return _configured(TASKS["mod5"], data_cfg)
 
 
-def exact_problems(data_cfg: object = None) -> tuple[list[Problem], list[Problem]]:
-    """Data factory of the exact task (w = t)."""
-    return problems(TASKS["exact"])
+def exact_problems(data_cfg: Any = None) -> tuple[list[Problem], list[Problem]]:
+    """Data factory of the exact task (w = t); `data_cfg` as in `modular_problems`."""
+    return _configured(TASKS["exact"], data_cfg)
 
 
-def tolerance_problems(data_cfg: object = None) -> tuple[list[Problem], list[Problem]]:
-    """Data factory of the tolerance task (|w - t| <= 3)."""
-    return problems(TASKS["tol3"])
+def tolerance_problems(data_cfg: Any = None) -> tuple[list[Problem], list[Problem]]:
+    """Data factory of the tolerance task (|w - t| <= 3); `data_cfg` as in `modular_problems`."""
+    return _configured(TASKS["tol3"], data_cfg)

@@ -12,6 +12,7 @@ triples as the `exact` start they continue.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import sys
@@ -188,6 +189,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "seed": args.seed,
         "torch": torch.__version__,
         "cpu_seconds": round(time.process_time() - started, 1),
+        "sha256": hashlib.sha256(args.out.read_bytes()).hexdigest(),
         "start": start_metrics(policy, TASKS[args.task]),
     }
     args.out.with_suffix(".json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
