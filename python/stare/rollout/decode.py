@@ -1,4 +1,4 @@
-"""One decoding step: from logits to a token, its log-probability and the entropy it was drawn from."""
+"""One decoding step: from logits to a token, its log-probability and an entropy."""
 
 from __future__ import annotations
 

@@ -16,33 +16,18 @@ import inspect
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from stare.errors import ArgumentError, DataError, RunError
-from stare.rollout.cache import decoding_cache
-from stare.rollout.decode import draw_tokens, uniforms
+from stare.errors import ArgumentError, DataError
+from stare.rollout.hf_batch import DecodingBatch, Piece
 from stare.rollout.sampler import SamplingParams
 from stare.types import Completion
 
 __all__ = ["TransformersSampler"]
-
-# A batch is cut down to its unfinished rows once this share of it has finished. Cutting costs about
-# what one step's growth of the cache costs, so it pays early.
-COMPACT_SHARE = 0.125
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Responses `first` .. `first + count - 1` to one prompt."""
-
-    prompt: int
-    first: int
-    count: int
 
 
 class TransformersSampler:
@@ -53,7 +38,7 @@ class TransformersSampler:
         tokenizer: Its tokenizer. Prompts are encoded without adding special tokens.
         device: Where the model lives; None asks the model.
         max_batch: Most responses decoded together.
-        max_batch_tokens: Most tokens (padded prompt + response limit, times rows) held in the cache.
+        max_batch_tokens: Most tokens in the cache: rows x (longest prompt + response limit).
         max_prompt_tokens: Longest prompt accepted; None leaves only the model's context.
         autocast_dtype: Run the model under autocast to this dtype; None runs it as it is. bfloat16
             is 3 to 4 times faster than float32 on a CPU with AMX.
@@ -88,7 +73,7 @@ class TransformersSampler:
         self.eos_token_ids = (
             _eos_token_ids(model, tokenizer) if eos_token_ids is None else sorted(eos_token_ids)
         )
-        self._context = _context_length(model)
+        self.context = _context_length(model)
         accepted = inspect.signature(model.forward).parameters
         # transformers 5.24 renamed past_key_values to cache and warns about the old name.
         self._cache_name = "cache" if "cache" in accepted else "past_key_values"
@@ -114,7 +99,7 @@ class TransformersSampler:
         try:
             for pieces in self._batches([len(ids) for ids in encoded], params):
                 with self._autocast():
-                    batch = _Batch(self, pieces, encoded, streams, params)
+                    batch = DecodingBatch(self, pieces, encoded, streams, params)
                     batch.run()
                 for piece, completions in batch.completions():
                     groups[piece.prompt] += completions
@@ -125,7 +110,7 @@ class TransformersSampler:
     def _encode(self, prompts: Sequence[str]) -> list[list[int]]:
         encoded = self.tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
         # At least one token must fit behind the prompt.
-        limits = [(self._context - 1 if self._context else None, "the model's context less one")]
+        limits = [(self.context - 1 if self.context else None, "the model's context less one")]
         limits.append((self.max_prompt_tokens, "max_prompt_tokens"))
         for number, ids in enumerate(encoded):
             shown = repr(prompts[number][:60])
@@ -149,9 +134,9 @@ class TransformersSampler:
             seen[tuple(ids)] += 1
         return repeats
 
-    def _batches(self, lengths: list[int], params: SamplingParams) -> list[list[_Piece]]:
+    def _batches(self, lengths: list[int], params: SamplingParams) -> list[list[Piece]]:
         """Cut the work into batches, prompts of like length together."""
-        batches: list[list[_Piece]] = []
+        batches: list[list[Piece]] = []
         rows = 0
         for prompt in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
             tokens = lengths[prompt] + params.max_tokens  # sorted: the widest row so far
@@ -162,7 +147,7 @@ class TransformersSampler:
                     batches.append([])
                     rows = 0
                 count = min(params.n - done, capacity - rows)
-                batches[-1].append(_Piece(prompt, done, count))
+                batches[-1].append(Piece(prompt, done, count))
                 rows, done = rows + count, done + count
         return batches
 
@@ -172,7 +157,7 @@ class TransformersSampler:
         # One context around the whole batch: it caches the cast weights until it is left.
         return torch.autocast(self.device.type, dtype=self.autocast_dtype)
 
-    def _forward(self, ids_BL: Tensor, mask_BS: Tensor, positions_BL: Tensor, cache: Any) -> Tensor:
+    def forward(self, ids_BL: Tensor, mask_BS: Tensor, positions_BL: Tensor, cache: Any) -> Tensor:
         """Return the logits (B, V) that follow the last column of `ids_BL`."""
         output = self.model(
             input_ids=ids_BL,
@@ -184,126 +169,6 @@ class TransformersSampler:
         )
         logits: Tensor = output.logits[:, -1]
         return logits
-
-
-class _Batch:
-    """One batch being decoded. B rows at the start; finished rows leave."""
-
-    def __init__(
-        self,
-        sampler: TransformersSampler,
-        pieces: list[_Piece],
-        encoded: list[list[int]],
-        repeats: list[int],
-        params: SamplingParams,
-    ) -> None:
-        self.sampler, self.pieces, self.params = sampler, pieces, params
-        device = sampler.device
-        self.prompts = [encoded[piece.prompt] for piece in pieces]
-        self.row_piece = [i for i, piece in enumerate(pieces) for _ in range(piece.count)]
-        size, steps = len(self.row_piece), params.max_tokens
-        lengths = [len(self.prompts[i]) for i in self.row_piece]
-        self.prompt_length_B = torch.tensor(lengths, device=device)
-        room = sampler._context
-        limits = [steps if room is None else min(steps, room - length) for length in lengths]
-        self.limit_B = torch.tensor(limits, device=device)
-        streams = [
-            uniforms(params.seed, encoded[p.prompt], repeats[p.prompt], p.first + k, steps)
-            for p in pieces
-            for k in range(p.count)
-        ]
-        self.uniforms_BT = torch.from_numpy(np.stack(streams)).to(device)
-        self.tokens_BT = torch.zeros(size, steps, dtype=torch.int64, device=device)
-        self.logprobs_BT = torch.zeros(size, steps, device=device)
-        self.entropy_BT = torch.zeros(size, steps, device=device)
-        self.length_B = torch.zeros(size, dtype=torch.int64, device=device)
-        self.stopped_B = torch.zeros(size, dtype=torch.bool, device=device)
-        self.eos = torch.tensor(sampler.eos_token_ids, dtype=torch.int64, device=device)
-
-    def _prefill(self) -> tuple[Tensor, Tensor, Any]:
-        """Run each prompt once; return logits, attention mask and cache, one row a response."""
-        device = self.sampler.device
-        width = max(len(ids) for ids in self.prompts)
-        ids_PL = torch.full((len(self.prompts), width), _filler_id(self.sampler), device=device)
-        mask_PS = torch.ones(
-            len(self.prompts), width + self.params.max_tokens, dtype=torch.int64, device=device
-        )
-        for row, ids in enumerate(self.prompts):
-            ids_PL[row, width - len(ids) :] = torch.tensor(ids, device=device)
-            mask_PS[row, : width - len(ids)] = 0
-        positions_PL = (mask_PS[:, :width].cumsum(dim=-1) - 1).clamp_(min=0)
-        cache = decoding_cache(self.sampler.model.config)
-        logits_PV = self.sampler._forward(ids_PL, mask_PS[:, :width], positions_PL, cache)
-        rows = torch.tensor(self.row_piece, device=device)
-        if len(rows) != len(self.prompts):
-            cache.batch_select_indices(rows)
-        return logits_PV[rows], mask_PS[rows], cache
-
-    def run(self) -> None:
-        """Decode until every row has stopped or reached its limit."""
-        logits_BV, mask_BS, cache = self._prefill()
-        width = mask_BS.shape[1] - self.params.max_tokens
-        rows = torch.arange(len(self.row_piece), device=self.sampler.device)
-        live = torch.ones_like(rows, dtype=torch.bool)  # of the rows still in the batch
-        for step in range(self.params.max_tokens):
-            with torch.autocast(self.sampler.device.type, enabled=False):  # draw in float32
-                tokens, logprobs, entropy = draw_tokens(
-                    logits_BV,
-                    self.uniforms_BT[rows, step],
-                    temperature=self.params.temperature,
-                    top_p=self.params.top_p,
-                )
-            self.tokens_BT[rows, step] = tokens
-            self.logprobs_BT[rows, step] = logprobs
-            self.entropy_BT[rows, step] = entropy
-            stopped = torch.isin(tokens, self.eos)
-            ended = live & (stopped | (step + 1 >= self.limit_B[rows]))
-            self.length_B[rows[ended]] = step + 1
-            self.stopped_B[rows[ended]] = stopped[ended]
-            live &= ~ended
-            remaining = int(live.sum())
-            if remaining == 0:
-                break
-            if len(rows) - remaining >= COMPACT_SHARE * len(rows):
-                keep = live.nonzero()[:, 0]
-                rows, tokens, mask_BS, live = rows[keep], tokens[keep], mask_BS[keep], live[keep]
-                cache.batch_select_indices(keep)
-            logits_BV = self.sampler._forward(
-                tokens[:, None],
-                mask_BS[:, : width + step + 1],
-                (self.prompt_length_B[rows] + step)[:, None],
-                cache,
-            )
-
-    def completions(self) -> list[tuple[_Piece, list[Completion]]]:
-        """Cut the rows to their lengths and decode them."""
-        lengths = self.length_B.tolist()
-        ids = [row[:n] for row, n in zip(self.tokens_BT.tolist(), lengths, strict=True)]
-        logprobs = [row[:n] for row, n in zip(self.logprobs_BT.tolist(), lengths, strict=True)]
-        entropies = [row[:n] for row, n in zip(self.entropy_BT.tolist(), lengths, strict=True)]
-        if not np.isfinite(np.concatenate([np.asarray(row) for row in logprobs])).all():
-            raise RunError(
-                "the model returned NaN or infinite log-probabilities while sampling\n"
-                "hint: the weights have diverged; resume an earlier checkpoint, lower the rate"
-            )
-        texts = self.sampler.tokenizer.batch_decode(ids, skip_special_tokens=True)
-        stopped = self.stopped_B.tolist()
-        result, row = [], 0
-        for piece, prompt_ids in zip(self.pieces, self.prompts, strict=True):
-            group = [
-                Completion(
-                    prompt_ids=prompt_ids,
-                    token_ids=ids[r],
-                    logprobs=logprobs[r],
-                    entropies=entropies[r],
-                    text=texts[r],
-                    finish_reason="stop" if stopped[r] else "length",
-                )
-                for r in range(row, row + piece.count)
-            ]
-            result.append((piece, group))
-            row += piece.count
-        return result
 
 
 def _check(params: SamplingParams) -> None:
@@ -332,11 +197,3 @@ def _context_length(model: Any) -> int | None:
         config = config.get_text_config()
     value = getattr(config, "max_position_embeddings", None)
     return int(value) if value else None
-
-
-def _filler_id(sampler: TransformersSampler) -> int:
-    """Any valid id will do for padding: padded positions are masked."""
-    pad = sampler.tokenizer.pad_token_id
-    if pad is None:
-        pad = sampler.tokenizer.eos_token_id
-    return int(pad) if pad is not None else 0
