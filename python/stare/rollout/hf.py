@@ -40,8 +40,7 @@ class TransformersSampler:
         max_batch: Most responses decoded together.
         max_batch_tokens: Most tokens in the cache: rows x (longest prompt + response limit).
         max_prompt_tokens: Longest prompt accepted; None leaves only the model's context.
-        autocast_dtype: Run the model under autocast to this dtype; None runs it as it is. bfloat16
-            is 3 to 4 times faster than float32 on a CPU with AMX.
+        autocast_dtype: Run the model under autocast to this dtype; None runs it as it is.
         eos_token_ids: Tokens that end a response; None takes all that the model's generation config
             and the tokenizer name.
 

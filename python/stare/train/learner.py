@@ -175,18 +175,18 @@ class Learner:
 
     def _forward(self, batch: Batch, model: torch.nn.Module | None = None) -> TokenStatistics:
         """Log-probability, entropy and concentration of every response token, [B, T]."""
-        width = batch.mask_BT.shape[1]
-        position_ids_BL = (batch.attention_mask_BL.cumsum(dim=1) - 1).clamp_min(0)
+        # The last token predicts nothing that counts: it is left out, so T logits are kept.
+        attention_mask = batch.attention_mask_BL[:, :-1]
         with self._autocast():
             logits = (model or self.model)(
-                input_ids=batch.input_ids_BL,
-                attention_mask=batch.attention_mask_BL,
-                position_ids=position_ids_BL,
-                logits_to_keep=width + 1,
+                input_ids=batch.input_ids_BL[:, :-1],
+                attention_mask=attention_mask,
+                position_ids=(attention_mask.cumsum(dim=1) - 1).clamp_min(0),
+                logits_to_keep=batch.mask_BT.shape[1],
                 use_cache=False,
             ).logits
         return token_statistics(
-            logits[:, :-1],
+            logits,
             batch.response_ids_BT,
             temperature=self.config.rollout.temperature,
             want_concentration=True,

@@ -59,7 +59,6 @@ METRICS = tuple(
         ("groups/refills", "count", "sampling rounds after the first"),
         ("groups/surplus", "count", "groups with signal beyond a full batch, not trained on"),
         ("groups/short", "count", "groups missing from the batch after the last refill"),
-        ("groups/too_long", "count", "prompts dropped because they exceed the limit"),
         ("reward/rollouts", "reward", "mean reward of all rollouts"),
         ("reward/batch", "reward", "mean reward of the kept batch"),
         ("length/mean", "tokens", "mean response length of all rollouts"),

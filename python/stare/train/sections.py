@@ -115,7 +115,7 @@ class RolloutConfig:
     group_size: int = 8
     """Responses per prompt, G."""
     max_prompt_tokens: int = 1024
-    """Longer prompts are dropped and counted."""
+    """A longer prompt is an error before the run starts; the message names the problems."""
     max_response_tokens: int = 3072
     """Token limit of a response."""
     temperature: float = 1.0

@@ -13,7 +13,12 @@ from stare.errors import ConfigError, DataError
 from stare.rollout.sampler import Sampler
 from stare.train.collect import RewardFn
 from stare.train.config import TrainConfig
-from stare.train.data import ProblemStream, load_problems, render_prompts
+from stare.train.data import (
+    ProblemStream,
+    check_prompt_lengths,
+    load_problems,
+    render_prompts,
+)
 from stare.types import Problem
 
 __all__ = ["Session", "build_session", "load_object", "pick_device"]
@@ -121,7 +126,13 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
     if config.rollout.sampler == "transformers":
         from stare.rollout.hf import TransformersSampler
 
-        sampler: Sampler = TransformersSampler(model, tokenizer, device)
+        sampler: Sampler = TransformersSampler(
+            model,
+            tokenizer,
+            device,
+            max_prompt_tokens=config.rollout.max_prompt_tokens,
+            autocast_dtype=torch.bfloat16 if config.model.dtype == "bfloat16" else None,
+        )
     else:
         sampler = load_object(config.rollout.sampler, "rollout.sampler")(model, tokenizer, device)
 
@@ -137,6 +148,10 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
             problems, tokenizer, config.data.prompt_template, config.data.chat_template
         )
 
+    for problems in (train, held_out):
+        check_prompt_lengths(
+            problems, render(problems), tokenizer, config.rollout.max_prompt_tokens
+        )
     pad_id = tokenizer.pad_token_id
     return Session(
         model=model,
