@@ -91,8 +91,21 @@ def _load_model(config: TrainConfig, device: torch.device) -> tuple[torch.nn.Mod
             ) from error
         model = model.to(device)
     if model_config.gradient_checkpointing:
-        model.gradient_checkpointing_enable()
+        _enable_checkpointing(model)
     return model, tokenizer
+
+
+def _enable_checkpointing(model: Any) -> None:
+    # transformers 5.24 renamed the method and warns about the old name.
+    for name in ("activation_checkpointing_enable", "gradient_checkpointing_enable"):
+        if hasattr(model, name):
+            # Without reentrance it works with inputs that need no gradient.
+            getattr(model, name)({"use_reentrant": False})
+            return
+    raise ConfigError(
+        f"model.gradient_checkpointing=true, but {type(model).__name__} cannot do it\n"
+        "hint: set it to false"
+    )
 
 
 def _load_problems(config: TrainConfig) -> tuple[list[Problem], list[Problem]]:
@@ -152,10 +165,11 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
         check_prompt_lengths(
             problems, render(problems), tokenizer, config.rollout.max_prompt_tokens
         )
+    # Padding is masked by length, never by id: any token of the vocabulary will do.
     pad_id = tokenizer.pad_token_id
     return Session(
         model=model,
-        pad_id=tokenizer.eos_token_id if pad_id is None else pad_id,
+        pad_id=0 if pad_id is None else pad_id,
         sampler=sampler,
         reward_fn=reward_fn,
         render=render,
