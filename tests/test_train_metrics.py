@@ -291,3 +291,8 @@ def test_nothing_of_it_reaches_stdout(tmp_path: Path) -> None:
 def test_numbers_that_are_missing_or_not_finite_are_said_plainly() -> None:
     bad = {"step": 1, "entropy/batch": math.nan, "entropy/target": math.nan, "groups/kept": None}
     assert describe(bad, {}) == "entropy nan  groups -"
+
+
+def test_the_documented_table_is_the_list() -> None:
+    page = Path(__file__).parents[1] / "docs" / "metrics.md"
+    assert page.read_text(encoding="utf-8").endswith(metric_table() + "\n")

@@ -114,3 +114,7 @@ def metric_table() -> str:
     """The list as a Markdown table."""
     rows = [f"| `{m.key}` | {m.unit} | {m.meaning} |" for m in METRICS]
     return "\n".join(["| key | unit | meaning |", "|---|---|---|", *rows])
+
+
+if __name__ == "__main__":
+    print(metric_table())
