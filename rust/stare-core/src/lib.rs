@@ -46,6 +46,7 @@ mod layout;
 mod mark;
 mod order;
 mod parallel;
+mod quick;
 mod quota;
 mod rule;
 mod shard;

@@ -29,12 +29,25 @@ pub trait Float: Copy + Send + Sync + 'static {
     fn bucket(key: Self::Key) -> u16;
     /// The number, widened.
     fn real(raw: Self::Raw) -> f64;
-    /// The surprisal of a key.
-    fn surprisal(key: u64) -> f64;
     /// Class of an advantage: 0 zero, 1 positive, 2 negative, 3 NaN.
     fn class(raw: Self::Raw) -> u8;
     /// Whether a mask of this format is on (non-zero).
     fn is_on(raw: Self::Raw) -> bool;
+
+    /// A log-probability from its key.
+    fn raw(key: Self::Key) -> Self::Raw;
+    /// Whether `a` is more surprising than `b`: the comparison of keys, for numbers, without them.
+    fn beyond(a: Self::Raw, b: Self::Raw) -> bool;
+    /// Whether `a` is at least as surprising as `b`.
+    fn reaches(a: Self::Raw, b: Self::Raw) -> bool;
+    /// Whether a log-probability is finite and at most 1e-3.
+    fn is_good(raw: Self::Raw) -> bool;
+
+    /// The surprisal of a key.
+    fn surprisal(key: u64) -> f64 {
+        // Not the negative: the surprisal of a certain token is 0, not -0.
+        0.0 - Self::real(Self::raw(Self::narrow(key)))
+    }
 
     /// Whether a key is that of a finite log-probability of at most 1e-3.
     #[inline]
@@ -86,14 +99,22 @@ macro_rules! wide {
             fn real(raw: $raw) -> f64 {
                 f64::from(raw)
             }
-            fn surprisal(key: u64) -> f64 {
-                let key = Self::narrow(key);
+            #[inline]
+            fn raw(key: $key) -> $raw {
                 let sign = 1 << ($bits - 1);
-                f64::from(<$raw>::from_bits(if key & sign != 0 {
-                    key ^ sign
-                } else {
-                    !key
-                }))
+                -<$raw>::from_bits(if key & sign != 0 { key ^ sign } else { !key })
+            }
+            #[inline]
+            fn beyond(a: $raw, b: $raw) -> bool {
+                a < b
+            }
+            #[inline]
+            fn reaches(a: $raw, b: $raw) -> bool {
+                a <= b
+            }
+            #[inline]
+            fn is_good(raw: $raw) -> bool {
+                (raw >= <$raw>::MIN) & (raw <= 1e-3)
             }
             #[inline]
             #[allow(clippy::neg_cmp_op_on_partial_ord, reason = "NaN must fail both")]
@@ -157,13 +178,26 @@ macro_rules! half {
             fn real(raw: u16) -> f64 {
                 $real(raw)
             }
-            fn surprisal(key: u64) -> f64 {
-                let key = Self::narrow(key);
-                $real(if key & 0x8000 != 0 {
-                    key ^ 0x8000
-                } else {
-                    !key
-                })
+            #[inline]
+            fn raw(key: u16) -> u16 {
+                0x8000
+                    ^ if key & 0x8000 != 0 {
+                        key ^ 0x8000
+                    } else {
+                        !key
+                    }
+            }
+            #[inline]
+            fn beyond(a: u16, b: u16) -> bool {
+                Self::key(a) > Self::key(b)
+            }
+            #[inline]
+            fn reaches(a: u16, b: u16) -> bool {
+                Self::key(a) >= Self::key(b)
+            }
+            #[inline]
+            fn is_good(raw: u16) -> bool {
+                Self::is_valid(Self::key(raw))
             }
             #[inline]
             fn class(raw: u16) -> u8 {
@@ -214,10 +248,12 @@ mod tests {
         // `values` run from probable to surprising.
         for pair in values.windows(2) {
             assert!(C::key(pair[0]) < C::key(pair[1]));
+            assert!(C::beyond(pair[1], pair[0]) && !C::reaches(pair[0], pair[1]));
         }
         for &v in values {
             assert!(C::is_valid(C::key(v)));
             assert!((C::surprisal(C::key(v).into()) + C::real(v)).abs() < 1e-12);
+            assert!(C::is_good(v) && C::reaches(v, v) && !C::beyond(v, C::raw(C::key(v))));
         }
     }
 
@@ -247,7 +283,7 @@ mod tests {
             1.1e-3,
             5.0,
         ] {
-            assert!(!F32::is_valid(F32::key(x)), "{x}");
+            assert!(!F32::is_valid(F32::key(x)) && !F32::is_good(x), "{x}");
             assert!(!F64::is_valid(F64::key(f64::from(x))), "{x}");
         }
         for bits in [0x7c00, 0xfc00, 0x7e00, 0xfe00, 0x1419] {
