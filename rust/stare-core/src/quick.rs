@@ -7,8 +7,9 @@
 use std::ops::Range;
 
 use crate::apply::{Applied, Weight};
-use crate::batch::{Batch, Block, Scratch};
+use crate::batch::{Batch, Scratch};
 use crate::census::{bucket_range, sample, BUCKETS};
+use crate::divide::divide;
 use crate::error::Error;
 use crate::layout::BLOCK;
 use crate::order::Float;
@@ -26,12 +27,12 @@ const WIDTH: f64 = 4.0;
 
 /// Where the last selected token of a rule should be.
 #[derive(Clone, Copy)]
-struct Bracket<K, W> {
-    class: u8,
+pub(crate) struct Bracket<K, W> {
+    pub class: u8,
     tail: Tail,
     low: K,
     high: K,
-    factor: W,
+    pub factor: W,
 }
 
 /// What one thread finds.
@@ -168,12 +169,11 @@ fn write<C: Float, W: Weight>(
         let block = batch.load(at, &mut scratch)?;
         let start = at.flat - part.start;
         let out = &mut out[start..][..at.len];
-        out.fill(W::from_f64(1.0));
         part.tokens += block.tokens as u64;
         part.dropped += block.dropped as u64;
         part.candidates[1] += block.count(1);
         part.candidates[2] += block.count(2);
-        let mut checked = block.present == 0;
+        let mut written = false;
         let here = |bracket: &&Bracket<C::Key, W>| bracket.class & block.present != 0;
         let places = brackets.iter().zip(&mut part.beyond).zip(&mut part.inside);
         for ((bracket, beyond), inside) in places.filter(|((bracket, _), _)| here(bracket)) {
@@ -187,76 +187,32 @@ fn write<C: Float, W: Weight>(
             let (n, valid) = match bracket.tail {
                 Tail::High => {
                     let (beyond, reached) = (|x| C::beyond(x, high), |x| C::reaches(x, low));
-                    divide(&block, bracket, zones, out, beyond, reached, collect)
+                    divide(
+                        &block, bracket, zones, !written, out, beyond, reached, collect,
+                    )
                 }
                 Tail::Low => {
                     let (beyond, reached) = (|x| C::beyond(low, x), |x| C::reaches(high, x));
-                    divide(&block, bracket, zones, out, beyond, reached, collect)
+                    divide(
+                        &block, bracket, zones, !written, out, beyond, reached, collect,
+                    )
                 }
             };
             *beyond += n;
-            checked = true;
+            written = true;
             part.overflow |= inside.len() >= limit;
             if !valid {
                 return Err(block.complaint(at));
             }
         }
-        if !checked && !block.is_valid() {
-            return Err(block.complaint(at));
+        if !written {
+            out.fill(W::from_f64(1.0));
+            if block.present != 0 && !block.is_valid() {
+                return Err(block.complaint(at));
+            }
         }
         Ok(())
     })
-}
-
-/// Tokens of a chunk: one test decides whether any lies in the bracket.
-const CHUNK: usize = 16;
-
-/// A token's byte: inside or beyond the bracket, beyond it, a bad candidate.
-const REACHED: u8 = 1;
-const BEYOND: u8 = 2;
-const BAD: u8 = 4;
-
-/// Writes the factor beyond the bracket and collects inside it: (number beyond, no bad candidate).
-///
-/// Several short loops, as each is then vectorised, instead of one that would not be.
-fn divide<C: Float, W: Weight>(
-    block: &Block<C>,
-    bracket: &Bracket<C::Key, W>,
-    zones: &mut [u8],
-    out: &mut [W],
-    beyond: impl Fn(C::Raw) -> bool,
-    reached: impl Fn(C::Raw) -> bool,
-    mut inside: impl FnMut(usize),
-) -> (u64, bool) {
-    for ((&x, &class), zone) in block.raw.iter().zip(block.classes).zip(&mut *zones) {
-        let flag = |test: bool, bit: u8| u8::from(test) * bit;
-        let mine = 0_u8.wrapping_sub(u8::from(class == bracket.class));
-        let place = flag(reached(x), REACHED) | flag(beyond(x), BEYOND);
-        *zone = (place & mine) | flag((class != 0) & !C::is_good(x), BAD);
-    }
-    for (weight, &zone) in out.iter_mut().zip(&*zones) {
-        *weight = if zone & BEYOND == 0 {
-            *weight
-        } else {
-            bracket.factor
-        };
-    }
-    let (mut n, mut all) = (0, 0);
-    for (c, zones) in zones.chunks(CHUNK).enumerate() {
-        n += u64::from(zones.iter().fold(0, |n, &zone| n + (zone & BEYOND))) / u64::from(BEYOND);
-        all |= zones.iter().fold(0, |all, &zone| all | zone);
-        if zones
-            .iter()
-            .fold(false, |any, &zone| any | (zone == REACHED))
-        {
-            for (i, &zone) in zones.iter().enumerate() {
-                if zone == REACHED {
-                    inside(c * CHUNK + i);
-                }
-            }
-        }
-    }
-    (n, all & BAD == 0)
 }
 
 /// Finds each edge among the collected tokens and writes what is selected of them.

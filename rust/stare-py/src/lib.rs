@@ -7,6 +7,7 @@
 
 use pyo3::prelude::*;
 
+mod call;
 mod convert;
 mod scalar;
 mod tensor;
