@@ -14,6 +14,7 @@ same arrays in one run, taking turns; the figure is the best of the rounds.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -79,7 +80,7 @@ def floor(arrays: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def chosen_values(weights: np.ndarray, arrays: dict[str, np.ndarray]) -> list[bytes]:
-    """The log-probs of each set, sorted: topk takes any of the tokens that are equal at the edge."""
+    """Sorted log-probs of each set: topk takes any of the tokens that are equal at its edge."""
     logprobs = arrays["logprobs"]
     return [np.sort(logprobs[weights == np.float32(f)]).tobytes() for _, f in FACTORS]
 
@@ -106,6 +107,7 @@ def peak_extra(
         line = next(x for x in status.read_text().splitlines() if x.startswith(name))
         return int(line.split()[1])
 
+    ctypes.CDLL(None).malloc_trim(0)  # or the heap would serve it from what was freed before
     clear.write_text("5")  # resets the peak
     before = field("VmRSS")
     result = run(arrays)

@@ -1,5 +1,9 @@
 //! What every method of `Batch` does around its one call of the core.
 
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::prelude::*;
+use stare_core::RowIds;
+
 /// Runs `$body` without the GIL on the borrowed arrays; `$C` is the format of the log-probabilities.
 macro_rules! with_batch {
     ($self:ident, $py:ident, |$batch:ident: $C:ident, $layout:ident| $body:expr) => {{
@@ -74,3 +78,29 @@ macro_rules! with_plan {
 }
 
 pub(crate) use {with_batch, with_plan};
+
+/// Weights of either width.
+pub enum Out<'py> {
+    F32(PyReadwriteArray1<'py, f32>),
+    F64(PyReadwriteArray1<'py, f64>),
+}
+
+impl<'py> Out<'py> {
+    pub fn new(array: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = array.cast::<PyArray1<f32>>() {
+            return Ok(Self::F32(array.try_readwrite()?));
+        }
+        Ok(Self::F64(array.cast::<PyArray1<f64>>()?.try_readwrite()?))
+    }
+}
+
+/// The global numbers of the local rows.
+pub fn row_ids<'a>(
+    first_row: u64,
+    rows: Option<&'a PyReadonlyArray1<'_, i64>>,
+) -> PyResult<RowIds<'a>> {
+    Ok(match rows {
+        Some(rows) => RowIds::Each(rows.as_slice()?),
+        None => RowIds::From(first_row),
+    })
+}

@@ -1,13 +1,11 @@
 //! Selection and advantages.
 
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use stare_core::{
-    self as core, Cutoff, Error, Gate, Prefix, RowIds, Rule, Selector, Sign, Survey, Tail,
-};
+use stare_core::{self as core, Cutoff, Error, Gate, Prefix, Rule, Selector, Sign, Survey, Tail};
 
-use crate::call::{with_batch, with_plan};
+use crate::call::{row_ids, with_batch, with_plan, Out};
 use crate::convert::{argument_error, layout, raise, FloatGuard, Floats, Switches, View};
 
 /// (sign, whether the high tail, ratio, factor).
@@ -44,21 +42,6 @@ pub struct Batch {
     per_row: bool,
     drop_nonfinite: bool,
     threads: usize,
-}
-
-/// Weights of either width.
-enum Out<'py> {
-    F32(PyReadwriteArray1<'py, f32>),
-    F64(PyReadwriteArray1<'py, f64>),
-}
-
-impl<'py> Out<'py> {
-    fn new(array: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if let Ok(array) = array.cast::<PyArray1<f32>>() {
-            return Ok(Self::F32(array.try_readwrite()?));
-        }
-        Ok(Self::F64(array.cast::<PyArray1<f64>>()?.try_readwrite()?))
-    }
 }
 
 #[pymethods]
@@ -304,14 +287,4 @@ impl Batch {
         )?;
         Ok((applied.selected[..rules.len()].to_vec(), applied.patterns))
     }
-}
-
-fn row_ids<'a>(
-    first_row: u64,
-    rows: Option<&'a PyReadonlyArray1<'_, i64>>,
-) -> PyResult<RowIds<'a>> {
-    Ok(match rows {
-        Some(rows) => RowIds::Each(rows.as_slice()?),
-        None => RowIds::From(first_row),
-    })
 }
