@@ -1,4 +1,4 @@
-//! Time of the passes without Python: `cargo bench -p stare-core`. Best of ten, C2, 10 %.
+//! Time of the passes without Python: `cargo bench -p stare-core`. Best of forty, C2, 10 %.
 
 #![allow(
     missing_docs,
@@ -57,7 +57,7 @@ fn main() {
     for (name, batch) in &batches {
         for threads in [1, 2] {
             let mut best = f64::INFINITY;
-            for _ in 0..10 {
+            for _ in 0..40 {
                 let start = Instant::now();
                 let gate = Gate::All(true);
                 token_weights(batch, &rules, &Selector::Quantile, &gate, threads, &mut out)

@@ -38,6 +38,40 @@ pub(crate) struct Block<'s, C: Float> {
     pub dropped: usize,
 }
 
+impl<C: Float> Block<'_, C> {
+    /// Whether no candidate has a bad log-probability.
+    pub fn is_valid(&self) -> bool {
+        let good = |(x, class): (&C::Raw, &u8)| (*class == 0) | C::is_good(*x);
+        let tokens = self.raw.iter().zip(self.classes);
+        tokens.fold(true, |valid, token| valid & good(token))
+    }
+
+    /// The error that names the first bad candidate.
+    pub fn complaint(&self, at: At) -> Error {
+        let bad = |(x, class): (&C::Raw, &u8)| *class != 0 && !C::is_good(*x);
+        let tokens = self.raw.iter().zip(self.classes);
+        let i = tokens.clone().position(bad).unwrap_or(0);
+        let (row, column) = (at.row, at.col + i);
+        match self.raw.get(i).map_or(f64::NAN, |x| C::real(*x)) {
+            value if value.is_finite() => Error::Positive { row, column, value },
+            value => Error::NotFinite { row, column, value },
+        }
+    }
+
+    /// Number of tokens of a class.
+    pub fn count(&self, class: u8) -> u64 {
+        if self.present & class == 0 {
+            return 0;
+        }
+        // Sums of up to 128 ones fit a byte.
+        let ones = |n: u8, &c: &u8| n.wrapping_add(u8::from(c == class));
+        self.classes
+            .chunks(128)
+            .map(|c| u64::from(c.iter().fold(0, ones)))
+            .sum()
+    }
+}
+
 /// Per-thread buffers of a pass.
 pub(crate) struct Scratch<C: Float> {
     raw: Vec<C::Raw>,
@@ -131,7 +165,7 @@ impl<'a, C: Float> Batch<'a, C> {
         let mut dropped = 0;
         if self.drop_nonfinite && present != 0 {
             for (&x, class) in raw.iter().zip(classes.iter_mut()) {
-                if *class != 0 && !C::is_valid(C::key(x)) {
+                if *class != 0 && !C::is_good(x) {
                     *class = 0;
                     dropped += 1;
                 }

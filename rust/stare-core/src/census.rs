@@ -1,8 +1,10 @@
 //! Pass one: check every candidate, count the classes, and histogram their surprisals coarsely.
 
+use std::ops::Range;
+
 use crate::batch::{Batch, Scratch};
 use crate::error::Error;
-use crate::layout::BLOCK;
+use crate::layout::{At, BLOCK};
 use crate::order::Float;
 use crate::parallel;
 
@@ -71,7 +73,42 @@ pub(crate) fn bucket_range<C: Float>(bucket: usize) -> (u64, u64) {
     (low, high)
 }
 
+/// One block in every so many positions of a sample, and its length: one token in sixteen.
+const STRIDE: usize = 1024;
+const STRETCH: usize = 64;
+
+/// Counts of every token, each candidate checked.
 pub(crate) fn census<C: Float>(batch: &Batch<C>, threads: usize) -> Result<Census, Error> {
+    count(
+        batch,
+        threads,
+        |range, visit| batch.layout.blocks(range, visit),
+        true,
+    )
+}
+
+/// Counts of a sixteenth of the tokens, none checked: short stretches at scattered places.
+pub(crate) fn sample<C: Float>(batch: &Batch<C>, threads: usize) -> Result<Census, Error> {
+    let walk = |range: Range<usize>, visit: &mut Visit| {
+        for (i, start) in range.clone().step_by(STRIDE).enumerate() {
+            // Scattered, or columns of rows whose length is a multiple would be passed over.
+            let start = start + i.wrapping_mul(0x9E37_79B9) % (STRIDE - STRETCH);
+            let end = (start + STRETCH).min(range.end);
+            batch.layout.blocks(start.min(end)..end, &mut *visit)?;
+        }
+        Ok(())
+    };
+    count(batch, threads, walk, false)
+}
+
+type Visit<'v> = dyn FnMut(At) -> Result<(), Error> + 'v;
+
+fn count<C: Float>(
+    batch: &Batch<C>,
+    threads: usize,
+    walk: impl Fn(Range<usize>, &mut Visit) -> Result<(), Error> + Sync,
+    check: bool,
+) -> Result<Census, Error> {
     let parts = parallel::map(parallel::ranges(batch.layout.total(), threads), |range| {
         let mut census = Census::new();
         let mut scratch = Scratch::<C>::new();
@@ -80,7 +117,7 @@ pub(crate) fn census<C: Float>(batch: &Batch<C>, threads: usize) -> Result<Censu
         let Ok(counts) = <&mut [u64; CLASSES * BUCKETS]>::try_from(&mut table.0[..]) else {
             return Ok(census);
         };
-        batch.layout.blocks(range, |at| {
+        walk(range, &mut |at| {
             let block = batch.load(at, &mut scratch)?;
             census.tokens += block.tokens as u64;
             census.dropped += block.dropped as u64;
@@ -99,22 +136,11 @@ pub(crate) fn census<C: Float>(batch: &Batch<C>, threads: usize) -> Result<Censu
                 // The mask tells the compiler that the index is in bounds.
                 counts[usize::from(cell) & (CLASSES * BUCKETS - 1)] += 1;
             }
-            if valid {
-                return Ok(());
-            }
-            let bad = |(x, class): (&C::Raw, &u8)| *class != 0 && !C::is_valid(C::key(*x));
-            let i = block
-                .raw
-                .iter()
-                .zip(block.classes)
-                .position(bad)
-                .unwrap_or(0);
-            let (row, column, value) = (at.row, at.col + i, C::real(block.raw[i]));
-            Err(if value.is_finite() {
-                Error::Positive { row, column, value }
+            if valid || !check {
+                Ok(())
             } else {
-                Error::NotFinite { row, column, value }
-            })
+                Err(block.complaint(at))
+            }
         })?;
         census.histogram = table;
         Ok(census)

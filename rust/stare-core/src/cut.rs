@@ -8,9 +8,7 @@ use crate::order::Float;
 use crate::parallel;
 use crate::quota::quota;
 use crate::rule::{Rule, Tail};
-
-/// Elements tested at a time for a key at an edge.
-const CHUNK: usize = 32;
+use crate::scan::{chunks_with, equals};
 
 /// Edge tokens collected at once, all rules together, per thread: half a mebibyte.
 const COLLECT: u64 = 1 << 15;
@@ -296,37 +294,4 @@ fn nth_equal<C: Float>(batch: &Batch<C>, edge: &Edge, threads: usize) -> Result<
         return Ok(last);
     }
     Ok(u64::MAX)
-}
-
-/// Calls `hit` with the start and length of every short chunk that has a key in `low..=high`.
-#[inline]
-pub(crate) fn chunks_with<C: Float>(
-    raw: &[C::Raw],
-    low: u64,
-    high: u64,
-    mut hit: impl FnMut(usize, usize) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let (low, high) = (C::narrow(low), C::narrow(high));
-    for (c, chunk) in raw.chunks(CHUNK).enumerate() {
-        let inside = |x| (low <= C::key(x)) & (C::key(x) <= high);
-        if chunk.iter().fold(false, |any, &x| any | inside(x)) {
-            hit(c * CHUNK, chunk.len())?;
-        }
-    }
-    Ok(())
-}
-
-/// Calls `hit` for the elements whose key is `key`; quick where there are few.
-#[inline]
-pub(crate) fn equals<C: Float>(raw: &[C::Raw], key: u64, mut hit: impl FnMut(usize)) {
-    let key = C::narrow(key);
-    for (c, chunk) in raw.chunks(CHUNK).enumerate() {
-        if chunk.iter().fold(false, |any, &x| any | (C::key(x) == key)) {
-            for (i, &x) in chunk.iter().enumerate() {
-                if C::key(x) == key {
-                    hit(c * CHUNK + i);
-                }
-            }
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::error::Error;
 
 /// Tokens handled at a time; log-probs, classes and weights of a block fit the first-level cache.
-pub const BLOCK: usize = 2048;
+pub const BLOCK: usize = 1024;
 
 /// Where rows begin and end. A token's flat index is the number of tokens before it.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,12 @@
 //! Marks the tokens of one rule in one block.
 
 use crate::batch::Block;
-use crate::cut::{equals, Cut};
+use crate::cut::Cut;
 use crate::error::Error;
 use crate::layout::{At, BLOCK};
 use crate::order::Float;
 use crate::rule::{Rule, Tail};
+use crate::scan::equals;
 use crate::source::Reals;
 
 /// Sets `bit` on the tokens of a cut; returns their number. `index` is that of the block's first token.

@@ -29,12 +29,26 @@ pub trait Float: Copy + Send + Sync + 'static {
     fn bucket(key: Self::Key) -> u16;
     /// The number, widened.
     fn real(raw: Self::Raw) -> f64;
-    /// The surprisal of a key.
-    fn surprisal(key: u64) -> f64;
     /// Class of an advantage: 0 zero, 1 positive, 2 negative, 3 NaN.
     fn class(raw: Self::Raw) -> u8;
     /// Whether a mask of this format is on (non-zero).
     fn is_on(raw: Self::Raw) -> bool;
+
+    /// A log-probability from its key.
+    fn raw(key: Self::Key) -> Self::Raw;
+    /// Whether `a` is more surprising than `b`: the comparison of keys, for numbers, without them.
+    fn beyond(a: Self::Raw, b: Self::Raw) -> bool;
+    /// Whether `a` is at least as surprising as `b`.
+    fn reaches(a: Self::Raw, b: Self::Raw) -> bool;
+    /// Whether a log-probability is finite and at most 1e-3.
+    fn is_good(raw: Self::Raw) -> bool;
+
+    /// The surprisal of a key.
+    #[must_use]
+    fn surprisal(key: u64) -> f64 {
+        // Not the negative: the surprisal of a certain token is 0, not -0.
+        0.0 - Self::real(Self::raw(Self::narrow(key)))
+    }
 
     /// Whether a key is that of a finite log-probability of at most 1e-3.
     #[inline]
@@ -86,14 +100,23 @@ macro_rules! wide {
             fn real(raw: $raw) -> f64 {
                 f64::from(raw)
             }
-            fn surprisal(key: u64) -> f64 {
-                let key = Self::narrow(key);
+            #[inline]
+            fn raw(key: $key) -> $raw {
                 let sign = 1 << ($bits - 1);
-                f64::from(<$raw>::from_bits(if key & sign != 0 {
-                    key ^ sign
-                } else {
-                    !key
-                }))
+                -<$raw>::from_bits(if key & sign != 0 { key ^ sign } else { !key })
+            }
+            #[inline]
+            fn beyond(a: $raw, b: $raw) -> bool {
+                a < b
+            }
+            #[inline]
+            fn reaches(a: $raw, b: $raw) -> bool {
+                a <= b
+            }
+            #[inline]
+            #[allow(clippy::manual_range_contains, reason = "a branch a token")]
+            fn is_good(raw: $raw) -> bool {
+                (raw >= <$raw>::MIN) & (raw <= 1e-3)
             }
             #[inline]
             #[allow(clippy::neg_cmp_op_on_partial_ord, reason = "NaN must fail both")]
@@ -157,13 +180,26 @@ macro_rules! half {
             fn real(raw: u16) -> f64 {
                 $real(raw)
             }
-            fn surprisal(key: u64) -> f64 {
-                let key = Self::narrow(key);
-                $real(if key & 0x8000 != 0 {
-                    key ^ 0x8000
-                } else {
-                    !key
-                })
+            #[inline]
+            fn raw(key: u16) -> u16 {
+                0x8000
+                    ^ if key & 0x8000 != 0 {
+                        key ^ 0x8000
+                    } else {
+                        !key
+                    }
+            }
+            #[inline]
+            fn beyond(a: u16, b: u16) -> bool {
+                Self::key(a) > Self::key(b)
+            }
+            #[inline]
+            fn reaches(a: u16, b: u16) -> bool {
+                Self::key(a) >= Self::key(b)
+            }
+            #[inline]
+            fn is_good(raw: u16) -> bool {
+                Self::is_valid(Self::key(raw))
             }
             #[inline]
             fn class(raw: u16) -> u8 {
@@ -203,83 +239,5 @@ fn half_real(raw: u16) -> f64 {
         31 if mantissa == 0.0 => f64::INFINITY,
         31 => f64::NAN,
         _ => (1024.0 + mantissa) * 2_f64.powi(exponent - 25),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ordered<C: Float>(values: &[C::Raw]) {
-        // `values` run from probable to surprising.
-        for pair in values.windows(2) {
-            assert!(C::key(pair[0]) < C::key(pair[1]));
-        }
-        for &v in values {
-            assert!(C::is_valid(C::key(v)));
-            assert!((C::surprisal(C::key(v).into()) + C::real(v)).abs() < 1e-12);
-        }
-    }
-
-    #[test]
-    fn keys_follow_surprisal() {
-        ordered::<F32>(&[1e-3, 1e-9, 0.0, -1e-30, -0.5, -0.500_000_1, -3.0, f32::MIN]);
-        ordered::<F64>(&[1e-3, 1e-9, 0.0, -1e-300, -0.5, -3.0, f64::MIN]);
-        ordered::<F16>(&[0x1418, 0x0001, 0x0000, 0x8001, 0xb800, 0xc000, 0xfbff]);
-        ordered::<Bf16>(&[0x3a83, 0x0001, 0x0000, 0x8001, 0xbf00, 0xc000, 0xff7f]);
-    }
-
-    #[test]
-    fn zeros_are_equal() {
-        assert_eq!(F32::key(0.0), F32::key(-0.0));
-        assert_eq!(F64::key(0.0), F64::key(-0.0));
-        assert_eq!(F16::key(0), F16::key(0x8000));
-        assert_eq!(Bf16::key(0), Bf16::key(0x8000));
-    }
-
-    #[test]
-    fn bad_values_are_invalid() {
-        for x in [
-            f32::NAN,
-            -f32::NAN,
-            f32::INFINITY,
-            f32::NEG_INFINITY,
-            1.1e-3,
-            5.0,
-        ] {
-            assert!(!F32::is_valid(F32::key(x)), "{x}");
-            assert!(!F64::is_valid(F64::key(f64::from(x))), "{x}");
-        }
-        for bits in [0x7c00, 0xfc00, 0x7e00, 0xfe00, 0x1419] {
-            assert!(!F16::is_valid(F16::key(bits)), "{bits:x}");
-        }
-        for bits in [0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x3a84] {
-            assert!(!Bf16::is_valid(Bf16::key(bits)), "{bits:x}");
-        }
-    }
-
-    #[test]
-    fn classes() {
-        assert_eq!(
-            [0.0, -0.0, 2.0, -2.0, f32::NAN].map(F32::class),
-            [0, 0, 1, 2, 3]
-        );
-        assert_eq!(
-            [0, 0x8000, 0x3c00, 0xbc00, 0x7e00].map(F16::class),
-            [0, 0, 1, 2, 3]
-        );
-    }
-
-    #[test]
-    fn half_matches_known_values() {
-        for (bits, x) in [
-            (0x3c00, 1.0),
-            (0xc000, -2.0),
-            (0x7bff, 65504.0),
-            (0x0001, 5.960_464_477_539_063e-8),
-        ] {
-            assert!((half_real(bits) - x).abs() < 1e-15);
-        }
-        assert!(half_real(0x7c00).is_infinite() && half_real(0x7e00).is_nan());
     }
 }

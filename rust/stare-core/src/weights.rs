@@ -7,6 +7,7 @@ use crate::cut::cuts;
 use crate::error::Error;
 use crate::layout::{length, Layout, BLOCK};
 use crate::order::Float;
+use crate::quick::quick;
 use crate::rule::{self, Rule, MAX_RULES};
 use crate::source::{Mask, Reals};
 
@@ -57,6 +58,11 @@ pub fn token_weights<C: Float, W: Weight>(
     batch.check()?;
     check(batch, selector, gate)?;
     length("weights", batch.layout.total(), out.len())?;
+    if let (Selector::Quantile, Gate::All(on)) = (selector, gate) {
+        if let Some(tally) = quick(batch, rules, *on, threads, out)? {
+            return Ok(tally);
+        }
+    }
     let census = census(batch, threads)?;
     let cuts = match selector {
         Selector::Quantile => cuts(batch, rules, &census, threads)?,

@@ -309,6 +309,93 @@ fn large_edges() {
     }
 }
 
+/// Large batches of one rule a sign, where a sample leads and counting proves.
+#[test]
+fn sampled_brackets() {
+    let n = 400_000;
+    let cols = 1000;
+    let uniform =
+        |i: usize| ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f32 / 16_777_216.0;
+    let families: [(&str, Vec<f32>); 4] = [
+        (
+            "exponential",
+            (0..n).map(|i| (1.0 - uniform(i)).ln()).collect(),
+        ),
+        // The sample of early rows says nothing of the late ones.
+        (
+            "drifting",
+            (0..n)
+                .map(|i| (1.0 - uniform(i)).ln() * i as f32 / n as f32)
+                .collect(),
+        ),
+        // Whatever the sample sees of most columns, the edge is in one of them.
+        (
+            "one column",
+            (0..n)
+                .map(|i| {
+                    if i % cols == 7 {
+                        -uniform(i) - 1.0
+                    } else {
+                        -1e-3 * uniform(i)
+                    }
+                })
+                .collect(),
+        ),
+        (
+            "rounded",
+            (0..n)
+                .map(|i| ((1.0 - uniform(i)).ln() * 20.0).round() / 20.0)
+                .collect(),
+        ),
+    ];
+    let mask: Vec<u8> = (0..n).map(|i| u8::from(i % 11 != 0)).collect();
+    let advantages: Vec<f64> = (0..n)
+        .map(|i| f64::from((i / cols % 3) as u32) - 1.0)
+        .collect();
+    for (name, logprobs) in families {
+        let brain: Vec<u16> = logprobs
+            .iter()
+            .map(|x| (x.to_bits() >> 16) as u16)
+            .collect();
+        for ratio in [1e-9, 0.001, 0.1, 0.5, 0.999, 1.0] {
+            for tails in [(Tail::High, Tail::High), (Tail::Low, Tail::High)] {
+                let rules = [
+                    Rule {
+                        sign: Sign::Positive,
+                        tail: tails.0,
+                        ratio,
+                        factor: 1.5,
+                    },
+                    Rule {
+                        sign: Sign::Negative,
+                        tail: tails.1,
+                        ratio,
+                        factor: 0.5,
+                    },
+                ];
+                let layout = Layout::Padded {
+                    rows: n / cols,
+                    cols,
+                };
+                let expected = naive::<F32>(&logprobs, &mask, &advantages, &rules);
+                let expected_brain = naive::<Bf16>(&brain, &mask, &advantages, &rules);
+                for threads in [1, 3] {
+                    let got = fast::<F32>(layout, &logprobs, &mask, &advantages, &rules, threads);
+                    assert!(
+                        got == expected,
+                        "{name}, ratio {ratio}, {tails:?}, {threads} threads"
+                    );
+                    let got = fast::<Bf16>(layout, &brain, &mask, &advantages, &rules, threads);
+                    assert!(
+                        got == expected_brain,
+                        "{name} in bf16, ratio {ratio}, {tails:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn bad_values_name_their_position() {
     let run = |logprobs: &[f32], mask: &[u8], advantages: &[f64], drop: bool| {

@@ -8,6 +8,7 @@
 use pyo3::prelude::*;
 
 mod answer;
+mod call;
 mod convert;
 mod scalar;
 mod tensor;
