@@ -35,7 +35,7 @@ def fake_run(root: Path, arm: str, seed: int, *, entropy: float, correct: list[i
     for step in range(1, 101):
         value = 0.3 if step <= 60 else entropy
         row = {"step": step, "entropy/batch": value, "entropy/rollouts": value / 2}
-        lines.append(row | {"entropy/target": 0.2, "groups/kept": 7, "stare/w_star": 1.5})
+        lines.append(row | {"entropy/target": 0.2, "groups/kept": 7, "stare/w": 1.5})
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / "metrics.jsonl").write_text(text)
     counts = {"step": 100, "problem_ids": ["a", "b", "c", "d"], "n": 32, "correct": correct}
@@ -60,7 +60,7 @@ def test_means_over_seeds_and_the_band(tmp_path: Path) -> None:
     assert row.seeds == 2
     assert row.in_band == pytest.approx(0.5), "0.21 is within 10 % of 0.2, 0.25 is not"
     assert row.entropy == pytest.approx((0.21 + 0.25) / 4)
-    assert row.groups == 7
+    assert (row.groups, row.w) == (7, 1.5)
     expected = sum(pass_at_k(32, c, 8) for c in (32, 16, 0, 1, 0, 16, 0, 1)) / 8
     assert row.scores["pass@8"].mean == pytest.approx(expected)
     assert row.scores["pass@8"].low <= expected <= row.scores["pass@8"].high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,8 +56,8 @@ class ArmSummary:
     """Share of steps (after the first 60) whose batch entropy is within 10 % of the target."""
     groups: float
     """Groups with signal per batch at the end."""
-    w_star: float
-    """Pooled W* at the end."""
+    w: float
+    """Live amplification W at the end; NaN without STARE."""
     scores: Mapping[str, Score]
     """pass@1, greedy, pass@8, pass@32 on held-out problems."""
 
@@ -121,7 +122,7 @@ def summarise(
                 target=fmean(_tail_mean(h, "entropy/target") for h in histories),
                 in_band=fmean(_in_band(h) for h in histories),
                 groups=fmean(_tail_mean(h, "groups/kept") for h in histories),
-                w_star=fmean(_tail_mean(h, "stare/w_star") for h in histories),
+                w=fmean(_tail_mean(h, "stare/w") for h in histories),
                 scores=_scores(evals, ks),
             )
         )
@@ -134,7 +135,7 @@ COLUMNS = (
     "target",
     "steps in ±10 %",
     "groups with signal",
-    "W*",
+    "W",
     "pass@1",
     "greedy",
     "pass@8",
@@ -150,7 +151,7 @@ def _cells(row: ArmSummary) -> list[str]:
         f"{row.target:.3f}",
         f"{row.in_band:.0%}",
         f"{row.groups:.1f}",
-        f"{row.w_star:.2f}",
+        "-" if math.isnan(row.w) else f"{row.w:.2f}",
         *scores,
     ]
 
@@ -216,7 +217,7 @@ def words(rows: Sequence[ArmSummary], *, base: str = "grpo-ds", ours: str = "sta
             _compare(name, b.scores[name], o.scores[name]) + "."
             for name in ("pass@32", "pass@8", "greedy", "pass@1")
         ),
-        f"W* (pooled) is {o.w_star:.2f} here, far above the paper's W = 1.1, because "
-        "W* - 1 = O(1/T) and these responses have 13 tokens, not thousands.",
+        f"The controller settles at W = {o.w:.1f}, far above the paper's 1.1: the weight that balances "
+        "a batch is W* = 1 + O(1/T), and these responses have 13 tokens, not thousands.",
     ]
     return "\n".join(lines)
