@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_llm import tiny_model, tiny_tokenizer
 
 from stare.errors import ConfigError, DataError
 from stare.train.checkpoint import CheckpointStore
@@ -17,6 +16,7 @@ from stare.train.metrics import read_metrics
 from stare.train.overrides import load_config
 from stare.train.run import train
 from stare.types import Completion, Problem
+from tiny_llm import tiny_model, tiny_tokenizer
 
 WORDS = ["one and two", "three", "four plus", "a b c d", "seven", "x"]
 

@@ -20,6 +20,7 @@ HELD_OUT = 50
 
 
 def main(source: str, out: str) -> None:
+    """Write `train.jsonl` and `heldout.jsonl` to the folder `out`."""
     problems = [
         p
         for p in load_problems(source)

@@ -1,7 +1,7 @@
 """`python -m stare.demo.export RUNS OUT`: what is worth keeping of many runs, small enough for git.
 
-OUT gets `metrics.csv.gz` (one row a run and step, four significant digits), `evals.json` (the counts
-behind every final score) and `configs.json` (the resolved configuration of each run).
+OUT gets `metrics.csv.gz` (one row a run and step, four significant digits), `evals.json` (the
+counts behind every final score) and `configs.json` (the resolved configuration of each run).
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ def words(rows: Sequence[ArmSummary], *, base: str = "grpo-ds", ours: str = "sta
             _compare(name, b.scores[name], o.scores[name]) + "."
             for name in ("pass@32", "pass@8", "greedy", "pass@1")
         ),
-        f"The controller settles at W = {o.w:.1f}, far above the paper's 1.1: the weight that balances "
-        "a batch is W* = 1 + O(1/T), and these responses have 13 tokens, not thousands.",
+        f"The controller settles at W = {o.w:.1f}, far above the paper's 1.1: the weight that "
+        "balances a batch is W* = 1 + O(1/T), and these responses have 13 tokens, not thousands.",
     ]
     return "\n".join(lines)
