@@ -70,19 +70,22 @@ def _demo(args: argparse.Namespace) -> None:
     words_console, data_console = Console(stderr=True), Console()
     began = time.monotonic()
     folders = run_all(runs, out, workers=args.workers, fresh=args.fresh, console=words_console)
-    rows = summarise(runs, folders)
-    build_report(list(folders.values()), out / "report.html")
-    build_png(list(folders.values()), out / "curves.png")
+    tasks = by_task(summarise(runs, folders))
     text = []
-    for task in by_task(rows):
-        data_console.print(rich_table(task))
-        said = words(task)
+    for rows in tasks:
+        suffix = "" if len(tasks) == 1 else f"-{rows[0].task}"
+        members = [folders[r.name] for r in runs if r.preset == f"demo-{rows[0].task}"]
+        build_report(members, out / f"report{suffix}.html")
+        build_png(members, out / f"curves{suffix}.png")
+        data_console.print(rich_table(rows))
+        said = words(rows)
         if said:
             data_console.print(said, highlight=False)
-        text.append(markdown_table(task) + (f"\n{said}\n" if said else ""))
+        text.append(markdown_table(rows) + (f"\n{said}\n" if said else ""))
     (out / "table.md").write_text("\n".join(text), encoding="utf-8")
     minutes = (time.monotonic() - began) / 60
-    words_console.print(f"{minutes:.1f} minutes. Curves of every run: {out / 'report.html'}")
+    pages = ", ".join(str(page) for page in sorted(out.glob("report*.html")))
+    words_console.print(f"{minutes:.1f} minutes. Curves of every run: {pages}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -52,7 +52,10 @@ def build_png(runs: Sequence[str | Path], out: str | Path, *, dpi: int = 150) ->
         raise RunError("the runs have no curve that the figure shows")
     columns = min(3, len(panels))
     rows = math.ceil(len(panels) / columns)
-    figure = Figure(figsize=(4 * columns, 3.0 * rows + 0.45), layout="constrained")
+    # Arms, the target and the shade; five names of ordinary length fill a row.
+    legend_rows = math.ceil((len({r.arm for r in loaded}) + 2) / 5)
+    height = 3.0 * rows + 0.2 + 0.25 * legend_rows
+    figure = Figure(figsize=(4 * columns, height), layout="constrained")
     FigureCanvasAgg(figure)
     handles: dict[str, Any] = {}
     for index, (key, title, zero) in enumerate(panels):
@@ -64,8 +67,8 @@ def build_png(runs: Sequence[str | Path], out: str | Path, *, dpi: int = 150) ->
     if any(len([r for r in loaded if r.arm == a]) > 1 for a in {r.arm for r in loaded}):
         handles["shade: all seeds"] = Patch(color="#999999", alpha=0.3, linewidth=0)
     figure.legend(
-        handles.values(), handles.keys(), loc="outside upper center", ncols=min(8, len(handles)),
-        frameon=False, fontsize=10,
+        handles.values(), handles.keys(), loc="outside upper center",
+        ncols=math.ceil(len(handles) / legend_rows), frameon=False, fontsize=10,
     )  # fmt: skip
     path = Path(out)
     replace_file(
