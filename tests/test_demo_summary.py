@@ -17,6 +17,7 @@ from stare.demo.runner import is_finished, last_row
 from stare.demo.summary import ArmSummary, markdown_table, rich_table, summarise, words
 from stare.errors import RunError
 from stare.passk import pass_at_k
+from stare.train.config import to_dict
 from stare.train.overrides import load_config
 
 
@@ -35,12 +36,13 @@ def fake_run(root: Path, arm: str, seed: int, *, entropy: float, correct: list[i
     for step in range(1, 101):
         value = 0.3 if step <= 60 else entropy
         row = {"step": step, "entropy/batch": value, "entropy/rollouts": value / 2}
-        lines.append(row | {"entropy/target": 0.2, "groups/kept": 7, "stare/w": 1.5})
+        more = {"entropy/target": 0.2, "groups/kept": 7, "stare/w": 1.5, "length/mean": 13.0}
+        lines.append(row | more)
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / "metrics.jsonl").write_text(text)
     counts = {"step": 100, "problem_ids": ["a", "b", "c", "d"], "n": 32, "correct": correct}
     (folder / "eval.json").write_text(json.dumps(counts | {"greedy": [c > 16 for c in correct]}))
-    config = {"run": {"seed": seed, "out": str(folder)}}
+    config = to_dict(load_config(run.preset, [*run.overrides(), f"run.out={folder}"]))
     (folder / "config.json").write_text(json.dumps({"config": config}))
     status = {"status": "finished", "step": 100}
     (folder / "run.json").write_text(json.dumps(status))
@@ -118,6 +120,8 @@ def test_a_finished_run_is_known_by_its_length(tmp_path: Path) -> None:
     assert is_finished(tmp_path / run.name, run)
     assert not is_finished(tmp_path / run.name, longer)
     assert not is_finished(tmp_path / "nothing", run)
+    other = Run(**{**{f: getattr(run, f) for f in run.__slots__}, "arm": ARMS["stare-o1"]})
+    assert not is_finished(tmp_path / run.name, other), "other settings are another run"
 
 
 def test_last_row_skips_a_line_that_is_being_written(tmp_path: Path) -> None:

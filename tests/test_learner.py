@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,13 +35,21 @@ def batch_of(model: TinyPolicy, run: TrainConfig) -> Batch:
     groups = TinySampler(model, Tokenizer()).sample(
         PROMPTS, SamplingParams(n=4, max_tokens=13, seed=1)
     )
+    # Cut to different lengths: rows then differ, and sorting them by length is no identity.
+    cut = [
+        [
+            replace(c, token_ids=c.token_ids[: 13 - (5 * i + 3 * j) % 9], logprobs=None)
+            for j, c in enumerate(members)
+        ]
+        for i, members in enumerate(groups)
+    ]
     graded = [
         Group(
             problem=Problem(id=str(i), problem="", answer=""),
             completions=members,
             rewards=[float((i + j) % 2) for j in range(len(members))],
         )
-        for i, members in enumerate(groups)
+        for i, members in enumerate(cut)
     ]
     return make_batch(graded, run.rollout, pad_id=0)
 
@@ -56,13 +65,16 @@ def updated(*overrides: str, steps: int = 1) -> tuple[dict[str, torch.Tensor], d
 
 
 @pytest.mark.parametrize("aggregation", ["token-mean", "seq-mean-token-mean", "seq-mean-token-sum"])
-@pytest.mark.parametrize("tokens", [20, 60, 140])
+@pytest.mark.parametrize("tokens", [20, 60, 140, 100_000])
 def test_micro_batches_change_nothing(tokens: int, aggregation: str) -> None:
     same = (f"loss.aggregation={aggregation}", "stare.target_entropy=2.0", "stare.reweight_w=1.5")
     whole, whole_metrics = updated(*same)
     cut, cut_metrics = updated(*same, f"optim.micro_batch_tokens={tokens}")
     for name, value in whole.items():
         torch.testing.assert_close(cut[name], value, rtol=0, atol=2e-6)
+    for metrics in (whole_metrics, cut_metrics):
+        assert metrics["kl/old"] == pytest.approx(0.0, abs=1e-6), "on-policy: nothing has moved yet"
+        assert metrics["loss/clip_high_frac"] == metrics["loss/clip_low_frac"] == 0.0
     for key in ("entropy/batch", "loss/total", "optim/grad_norm", "stare/selected_frac", "stare/w"):
         assert cut_metrics[key] == pytest.approx(whole_metrics[key], rel=1e-4, abs=1e-6), key
 
@@ -100,14 +112,29 @@ def test_a_batch_without_signal_moves_nothing() -> None:
     run = config()
     model = policy()
     batch = batch_of(model, run)
+    learner = Learner(model, run, torch.device("cpu"))
+    learner.step(batch)  # from now on the optimiser has momentum
     flat = Batch(
         **{f: getattr(batch, f) for f in batch.__dataclass_fields__}
         | {"rewards_B": torch.ones_like(batch.rewards_B)}
     )
     before = {k: v.clone() for k, v in model.state_dict().items()}
-    metrics = Learner(model, run, torch.device("cpu")).step(flat)
-    assert metrics["optim/grad_norm"] == 0.0
+    metrics = learner.step(flat)
+    assert metrics["optim/skipped"] == 1
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
+
+
+@pytest.mark.parametrize("gate", ["sample", "token"])
+@pytest.mark.parametrize("enabled", ["true", "false"])
+def test_finer_gates_run_with_a_relative_target(gate: str, enabled: str) -> None:
+    settings = (f"stare.gate={gate}", "stare.controller=gate", f"stare.enabled={enabled}")
+    _, metrics = updated(*settings)
+    assert metrics["stare/gamma"] != 0
+
+
+def test_an_entropy_above_the_ceiling_is_counted() -> None:
+    _, metrics = updated("stare.entropy_ceiling=0.001", steps=2)
+    assert metrics["stare/alarms"] == 2
 
 
 def test_several_mini_batches_and_epochs_step_that_often() -> None:
@@ -133,5 +160,7 @@ def test_a_nonfinite_gradient_is_skipped_and_counted() -> None:
 
 
 def test_kl_to_the_reference_pulls_back() -> None:
-    _, metrics = updated("loss.kl_coef=0.1", steps=3)
-    assert metrics["kl/ref"] > 0
+    fast = ("optim.warmup_steps=0",)
+    _, loose = updated("loss.kl_coef=1e-9", *fast, steps=12)
+    _, tight = updated("loss.kl_coef=10.0", *fast, steps=12)
+    assert 0 < tight["kl/ref"] < 0.25 * loose["kl/ref"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stare.errors import DataError
 from stare.rollout.sampler import SamplingParams
-from stare.train.collect import Collected, collect, overlong_penalty
+from stare.train.collect import Collected, collect, overlong_penalty, sample_groups
 from stare.train.config import RewardConfig, RolloutConfig
 from stare.train.data import ProblemStream
 from stare.types import Completion, Problem
@@ -91,6 +91,7 @@ def test_without_dynamic_sampling_equal_groups_stay() -> None:
     rollout = RolloutConfig(prompts_per_step=3, group_size=2, dynamic_sampling=False)
     collected, sampler = run([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]], rollout)
     assert [g.rewards for g in collected.kept] == [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]]
+    assert collected.counts == {"all_solved": 1, "none_solved": 1, "other_equal": 0, "surplus": 0}
     assert len(sampler.asked) == 1
 
 
@@ -121,3 +122,22 @@ def test_overlong_penalty_is_monotone_and_bounded(length: int) -> None:
     here, next_ = overlong_penalty(length, config), overlong_penalty(length + 1, config)
     assert -1.0 <= next_ <= here <= 0.0
     assert (here < 0.0) == (length > 80)
+
+
+def test_a_sampler_that_returns_another_number_is_named() -> None:
+    class Short(ScriptedSampler):
+        def sample(self, prompts: Sequence[str], params: SamplingParams) -> list[list[Completion]]:
+            groups = super().sample(prompts, params)
+            return [groups[0][:-1], *groups[1:]]
+
+    problems = [Problem(id=str(i), problem=str(i), answer="") for i in range(2)]
+    params = SamplingParams(n=3)
+    with pytest.raises(DataError, match=r"groups of \[2, 3\] responses .* n=3"):
+        sample_groups(
+            problems,
+            lambda ps: ["a"] * len(ps),
+            Short(),
+            lambda ps, cs: [0.0],
+            RewardConfig(),
+            params,
+        )

@@ -59,7 +59,7 @@ def test_the_demo_preset_says_what_the_prototype_ran() -> None:
     assert (c.rollout.prompts_per_step, c.rollout.group_size) == (32, 8)
     assert (c.optim.lr, c.optim.betas, c.optim.warmup_steps) == (1e-3, (0.9, 0.999), 20)
     assert (c.stare.controller, c.stare.kp, c.stare.ki) == ("pi", 4.0, 0.2)
-    assert (c.stare.w_max, c.stare.m_min, c.stare.target_entropy) == (6.0, 0.2, 0.8)
+    assert (c.stare.w_max, c.stare.m_min, c.stare.target_entropy) == (6.0, 0.2, 0.7)
     assert c.stare.target_relative
     assert load_config("demo-tol3").model.init == "tol3"
     assert load_config("demo-tol3").stare == c.stare  # inherited by base

@@ -25,7 +25,9 @@ from rich.progress import (
 
 from stare.demo.arms import Run
 from stare.errors import RunError
-from stare.train.runfolder import read_status
+from stare.train.config import to_dict
+from stare.train.overrides import load_config
+from stare.train.runfolder import frozen_differences, read_config, read_status
 
 __all__ = ["run_all"]
 
@@ -43,9 +45,12 @@ TAIL_BYTES = 4096
 
 
 def is_finished(folder: Path, run: Run) -> bool:
-    """Whether the folder holds this run, finished."""
+    """Whether the folder holds this run, with these settings, finished."""
     status = read_status(folder)
-    return status.get("status") == "finished" and status.get("step") == run.settings["run.steps"]
+    if status.get("status") != "finished" or status.get("step") != run.settings["run.steps"]:
+        return False
+    config = to_dict(load_config(run.preset, run.overrides()))
+    return not frozen_differences(read_config(folder), config)
 
 
 def last_row(folder: Path) -> dict[str, float]:

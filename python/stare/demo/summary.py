@@ -15,16 +15,10 @@ from rich.table import Table
 from stare.demo.arms import Run
 from stare.errors import RunError
 from stare.passk import pass_at_k, problem_bootstrap
-from stare.train.metrics import MetricsHistory, read_metrics
+from stare.train.report.data import BAND, SETTLE, load_runs, tail_mean, within_band
+from stare.train.report.data import Run as History
 
 __all__ = ["ArmSummary", "Score", "markdown_table", "rich_table", "summarise", "words"]
-
-TAIL = 0.1
-"""Share of the steps at the end that 'at the end' means."""
-SETTLED_AFTER = 60
-"""Steps the controller gets before its band is judged."""
-BAND = 0.1
-"""Half-width of the band around the target, relative."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,25 +50,14 @@ class ArmSummary:
     """Share of steps (after the first 60) whose batch entropy is within 10 % of the target."""
     groups: float
     """Groups with signal per batch at the end."""
+    wanted: int
+    """Groups that make a full batch."""
+    length: float
+    """Mean response length at the end, tokens."""
     w: float
     """Live amplification W at the end; NaN without STARE."""
     scores: Mapping[str, Score]
     """pass@1, greedy, pass@8, pass@32 on held-out problems."""
-
-
-def _tail_mean(history: MetricsHistory, key: str) -> float:
-    _, values = history.series(key)
-    tail = values[-max(1, int(len(values) * TAIL)) :]
-    return fmean(tail) if tail else float("nan")
-
-
-def _in_band(history: MetricsHistory) -> float:
-    inside = [
-        abs(row["entropy/batch"] / row["entropy/target"] - 1.0) <= BAND
-        for row in history.rows
-        if row["step"] > SETTLED_AFTER and row.get("entropy/batch") and row.get("entropy/target")
-    ]
-    return fmean(inside) if inside else float("nan")
 
 
 def _scores(evals: Sequence[Mapping[str, object]], ks: Sequence[int]) -> dict[str, Score]:
@@ -100,6 +83,15 @@ def _scores(evals: Sequence[Mapping[str, object]], ks: Sequence[int]) -> dict[st
     return out
 
 
+def _mean(values: Sequence[float | None]) -> float:
+    known = [v for v in values if v is not None]
+    return fmean(known) if known else math.nan
+
+
+def _wanted(run: History) -> int:
+    return int(run.config["rollout"]["prompts_per_step"])
+
+
 def summarise(
     runs: Sequence[Run], folders: Mapping[str, Path], *, ks: Sequence[int] = (1, 8, 32)
 ) -> list[ArmSummary]:
@@ -109,20 +101,26 @@ def summarise(
         cells.setdefault((run.preset, run.arm.name), []).append(run)
     out = []
     for (preset, arm), members in cells.items():
-        histories = [read_metrics(folders[r.name] / "metrics.jsonl") for r in members]
+        histories = load_runs([folders[r.name] for r in members])
         evals = [json.loads((folders[r.name] / "eval.json").read_text()) for r in members]
+
+        def at_end(key: str, histories: list[History] = histories) -> float:
+            return _mean([tail_mean(h, key) for h in histories])
+
         out.append(
             ArmSummary(
                 task=preset.removeprefix("demo-"),
                 arm=arm,
                 label=members[0].arm.label,
                 seeds=len(members),
-                steps=max(h.rows[-1]["step"] for h in histories),
-                entropy=fmean(_tail_mean(h, "entropy/rollouts") for h in histories),
-                target=fmean(_tail_mean(h, "entropy/target") for h in histories),
-                in_band=fmean(_in_band(h) for h in histories),
-                groups=fmean(_tail_mean(h, "groups/kept") for h in histories),
-                w=fmean(_tail_mean(h, "stare/w") for h in histories),
+                steps=max(h.history.rows[-1]["step"] for h in histories),
+                entropy=at_end("entropy/rollouts"),
+                target=at_end("entropy/target"),
+                in_band=_mean([within_band(h) for h in histories]),
+                groups=at_end("groups/kept"),
+                wanted=_wanted(histories[0]),
+                length=at_end("length/mean"),
+                w=at_end("stare/w"),
                 scores=_scores(evals, ks),
             )
         )
@@ -133,7 +131,7 @@ COLUMNS = (
     "arm",
     "rollout entropy",
     "target",
-    "steps in ±10 %",
+    f"batch entropy in ±{BAND:.0%}",
     "groups with signal",
     "W",
     "pass@1",
@@ -210,14 +208,15 @@ def words(rows: Sequence[ArmSummary], *, base: str = "grpo-ds", ours: str = "sta
     lines = [
         f"GRPO-ds ends at {b.entropy / b.target:.0%} of the target entropy "
         f"({b.entropy:.3f} of {b.target:.3f} nats) and finds {b.groups:.1f} groups with signal "
-        f"per batch of 32; STARE ends at {o.entropy / o.target:.0%} with {o.groups:.1f}.",
-        f"STARE's controller kept the batch entropy within 10 % of the target in "
-        f"{o.in_band:.0%} of the steps after the first {SETTLED_AFTER}.",
+        f"per batch of {b.wanted}; STARE ends at {o.entropy / o.target:.0%} with {o.groups:.1f}.",
+        f"STARE's controller kept the batch entropy within {BAND:.0%} of the target in "
+        f"{o.in_band:.0%} of the steps after the first {SETTLE}.",
         *(
             _compare(name, b.scores[name], o.scores[name]) + "."
             for name in ("pass@32", "pass@8", "greedy", "pass@1")
         ),
-        f"The controller settles at W = {o.w:.1f}, far above the paper's 1.1: the weight that "
-        "balances a batch is W* = 1 + O(1/T), and these responses have 13 tokens, not thousands.",
+        f"The controller ends at W = {o.w:.1f} (the paper: 1.1 for responses of thousands of "
+        "tokens). The weight that balances a batch is W* = 1 + O(1/T), and these responses have "
+        f"{o.length:.0f} tokens.",
     ]
     return "\n".join(lines)

@@ -16,7 +16,7 @@ from stare.train.config import RewardConfig, RolloutConfig
 from stare.train.data import ProblemStream
 from stare.types import Completion, Problem
 
-__all__ = ["Collected", "Group", "RewardFn", "collect", "overlong_penalty"]
+__all__ = ["Collected", "Group", "RewardFn", "collect", "overlong_penalty", "sample_groups"]
 
 RewardFn = Callable[[Sequence[Problem], Sequence[Completion]], Sequence[float | None]]
 
@@ -50,10 +50,11 @@ class Collected:
     refills: int
     """Generation rounds after the first."""
     counts: dict[str, int] = field(default_factory=dict)
-    """Why groups were left out: all_solved, none_solved, other_equal, surplus."""
+    """Groups without signal, by reason (all_solved, none_solved, other_equal), and the surplus of a
+    full batch."""
 
 
-def _grade(
+def grade_groups(
     problems: Sequence[Problem],
     completions: Sequence[list[Completion]],
     reward_fn: RewardFn,
@@ -92,12 +93,33 @@ def _grade(
     return groups
 
 
-def _why_dropped(group: Group) -> str:
-    if group.rewards and group.rewards[0] == 1.0:
-        return "all_solved"
-    if group.rewards and group.rewards[0] == 0.0:
-        return "none_solved"
-    return "other_equal"
+def sample_groups(
+    problems: Sequence[Problem],
+    render: Callable[[Sequence[Problem]], list[str]],
+    sampler: Sampler,
+    reward_fn: RewardFn,
+    config: RewardConfig,
+    params: SamplingParams,
+) -> list[Group]:
+    """Sample `params.n` responses to each problem and grade them.
+
+    Raises:
+        DataError: the sampler or the reward function returned another number than asked for, or a
+            reward that is not finite.
+    """
+    completions = sampler.sample(render(problems), params)
+    sizes = [len(members) for members in completions]
+    if sizes != [params.n] * len(problems):
+        raise DataError(
+            f"the sampler returned groups of {sizes} responses for {len(problems)} prompts with "
+            f"n={params.n}"
+        )
+    return grade_groups(problems, completions, reward_fn, config)
+
+
+def _why_no_signal(group: Group) -> str:
+    names = {1.0: "all_solved", 0.0: "none_solved"}
+    return names.get(group.rewards[0], "other_equal") if group.rewards else "other_equal"
 
 
 def collect(
@@ -145,14 +167,14 @@ def collect(
             max_tokens=rollout.max_response_tokens,
             seed=derive_seed(seed, "round", round_index),
         )
-        groups = _grade(problems, sampler.sample(render(problems), params), reward_fn, reward)
+        groups = sample_groups(problems, render, sampler, reward_fn, reward, params)
         generated += groups
         for group in groups:
-            if rollout.dynamic_sampling and not group.is_mixed:
-                counts[_why_dropped(group)] += 1
-            elif not group.rewards:
-                counts["other_equal"] += 1
-            elif len(kept) < rollout.prompts_per_step:
+            if not group.is_mixed:
+                counts[_why_no_signal(group)] += 1
+            if not group.rewards or (rollout.dynamic_sampling and not group.is_mixed):
+                continue
+            if len(kept) < rollout.prompts_per_step:
                 kept.append(group)
             else:
                 counts["surplus"] += 1

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from stare.passk import mean_and_standard_error, pass_at_k
 from stare.rollout.sampler import Sampler, SamplingParams
 from stare.seeds import derive_seed
-from stare.train.collect import RewardFn
-from stare.train.config import EvalConfig
+from stare.train.collect import RewardFn, sample_groups
+from stare.train.config import EvalConfig, RewardConfig
 from stare.types import Problem
 
 __all__ = ["Evaluation", "evaluate"]
@@ -61,7 +61,6 @@ def evaluate(
     A reward of 1 is correct; anything else is not. The seed is the same at every evaluation of a
     run, so curves differ by the policy and not by the draw.
     """
-    prompts = render(problems)
     params = SamplingParams(
         n=config.n,
         temperature=config.temperature,
@@ -69,25 +68,20 @@ def evaluate(
         max_tokens=max_tokens,
         seed=derive_seed(seed, "eval"),
     )
-    groups = sampler.sample(prompts, params)
-    repeated = [p for p, g in zip(problems, groups, strict=True) for _ in g]
-    flat = [c for g in groups for c in g]
-    rewards = list(reward_fn(repeated, flat))
-    correct = [
-        sum(r == 1.0 for r in rewards[i * config.n : (i + 1) * config.n])
-        for i in range(len(problems))
-    ]
+    # Every response counts: one that cannot be decided is not correct.
+    reward = RewardConfig(undecided="zero")
+    groups = sample_groups(problems, render, sampler, reward_fn, reward, params)
     greedy = None
     if config.greedy:
         one = SamplingParams(n=1, temperature=0.0, max_tokens=max_tokens, seed=0)
-        best = [g[0] for g in sampler.sample(prompts, one)]
-        greedy = [r == 1.0 for r in reward_fn(problems, best)]
-    entropies = [h for c in flat for h in (c.entropies or [])]
+        best = sample_groups(problems, render, sampler, reward_fn, reward, one)
+        greedy = [g.rewards == [1.0] for g in best]
+    entropies = [h for g in groups for c in g.completions for h in (c.entropies or [])]
     return Evaluation(
         problem_ids=[p.id for p in problems],
         n=config.n,
-        correct=correct,
+        correct=[sum(r == 1.0 for r in g.rewards) for g in groups],
         greedy=greedy,
-        undecided=sum(r is None for r in rewards),
+        undecided=sum(g.undecided for g in groups),
         entropy=sum(entropies) / len(entropies) if entropies else None,
     )

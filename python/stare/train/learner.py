@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import math
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -18,6 +18,7 @@ from stare.algo.advantages import broadcast_advantages, group_advantages
 from stare.algo.gate import GateState, TargetEntropyController
 from stare.algo.loss import add_stats, finish_stats, loss_normalizer, policy_loss
 from stare.algo.reweight import token_weights
+from stare.algo.rules import Rule
 from stare.algo.surprisal import TokenStatistics, token_statistics
 from stare.algo.theory import PressurePool, entropy_pressure
 from stare.train.batch import Batch, micro_batches
@@ -97,11 +98,14 @@ class Learner:
 
         parts: list[dict[str, Tensor]] = []
         grad_norms: list[float] = []
+        idle = 0
         self.model.train()
         for epoch in range(optim.epochs):
             for mini in self._mini_batches(every_row, epoch):
                 normalizer = loss_normalizer(batch.mask_BT[mini], self.config.loss)
-                for rows in micro_batches(batch, mini, optim.micro_batch_tokens):
+                # Micro-batches come sorted by length; the one pass is in the batch's own order.
+                cut = [mini] if one_pass else micro_batches(batch, mini, optim.micro_batch_tokens)
+                for rows in cut:
                     part = batch if one_pass else batch.rows(rows)
                     width = part.mask_BT.shape[1]
                     now = live if live is not None else self._forward(part)
@@ -120,15 +124,19 @@ class Learner:
                     )
                     loss.backward()  # type: ignore[no-untyped-call]
                     parts.append(stats)
-                grad_norms.append(self._optimizer_step())
-        skipped = sum(not math.isfinite(norm) for norm in grad_norms)
+                # Without a token to learn from, old momentum would still move the weights.
+                if bool((advantages_BT[mini] != 0).any()):
+                    grad_norms.append(self._optimizer_step())
+                else:
+                    idle += 1
+        skipped = idle + sum(not math.isfinite(norm) for norm in grad_norms)
         totals = finish_stats(add_stats(parts))
         # Each optimiser step's losses add up to its loss; report their mean.
-        metrics |= totals | {"loss/total": totals["loss/total"] / len(grad_norms)}
+        metrics |= totals | {"loss/total": totals["loss/total"] / (len(grad_norms) + idle)}
         metrics |= {
             "entropy/batch": entropy,
             "entropy/target": gate.target,
-            "optim/grad_norm": sum(grad_norms) / len(grad_norms),
+            "optim/grad_norm": sum(grad_norms) / len(grad_norms) if grad_norms else 0.0,
             "optim/skipped": skipped,
             "optim/lr": self.optimizer.param_groups[0]["lr"],
         }
@@ -142,31 +150,48 @@ class Learner:
             scale=self.config.advantage.scale,
             eps=self.config.advantage.eps,
         )
-        select = partial(
-            token_weights,
-            config=self.config.stare,
-            entropy=old.entropy_BT,
-            concentration=old.concentration_BT,
-        )
-        # Which tokens the gate would reweight is worth knowing also while it is off.
-        would_be_BT, _ = select(old.logprobs_BT, advantages_B, batch.mask_BT)
         pressure = entropy_pressure(
             old.logprobs_BT,
             old.entropy_BT,
             old.concentration_BT,
             advantages_B,
             batch.mask_BT,
-            selected=would_be_BT != 1,
+            selected=self._minority(batch, old, advantages_B),
         )
         self.pressure.add(pressure)
         metrics: Metrics = dict(pressure.as_dict())
         metrics["stare/w_star"] = self.pressure.pooled.w_star
         metrics["stare/w_star_exact"] = self.pressure.pooled.w_star_exact
+        metrics["stare/ignored_nonfinite"] = self.controller.ignored_nonfinite
+        metrics["stare/alarms"] = self.controller.alarms
         advantages_BT: Tensor = broadcast_advantages(advantages_B, batch.mask_BT)
         if not self.config.stare.enabled:
             return advantages_BT, metrics
-        weights_BT, stats = select(old.logprobs_BT, advantages_B, batch.mask_BT, gate=gate)
+        weights_BT, stats = token_weights(
+            old.logprobs_BT,
+            advantages_B,
+            batch.mask_BT,
+            config=self.config.stare,
+            gate=gate,
+            entropy=old.entropy_BT,
+            concentration=old.concentration_BT,
+        )
         return advantages_BT * weights_BT, metrics | stats.as_dict(prefix="stare/")
+
+    def _minority(self, batch: Batch, old: _Scores, advantages_B: Tensor) -> Tensor:
+        """L+ and L-: the high-surprisal sets, whether or not the gate or the variant uses them."""
+        rules = [Rule(sign, "high", self.config.stare.top_p_ratio, 2.0) for sign in (1, -1)]
+        weights_BT, _ = token_weights(
+            old.logprobs_BT,
+            advantages_B,
+            batch.mask_BT,
+            config=replace(self.config.stare, gate="off"),
+            rules=rules,
+            entropy=old.entropy_BT,
+            concentration=old.concentration_BT,
+        )
+        selected: Tensor = weights_BT != 1
+        return selected
 
     def _autocast(self) -> AbstractContextManager[object]:
         if self.config.model.dtype == "bfloat16":

@@ -27,10 +27,10 @@ METRICS = tuple(
         ("entropy/batch", "nats", "token-mean entropy of the kept batch: what the controller sees"),
         ("entropy/rollouts", "nats", "token-mean entropy of all rollouts, dropped groups included"),
         ("entropy/target", "nats", "H_tgt of this step"),
-        ("stare/gate", "0 or 1", "1 where entropy/batch is below the target"),
+        ("stare/gate", "0 or 1", "1 where factors apply (below the target; PI: W above 1)"),
         ("stare/w", "factor", "live amplification W"),
         ("stare/m", "factor", "live attenuation M"),
-        ("stare/selected_frac", "share", "reweighted tokens among the tokens with an advantage"),
+        ("stare/selected_frac", "share", "selected tokens among all; also while the gate is off"),
         (
             "stare/selected_RULE",
             "count",
@@ -57,6 +57,7 @@ METRICS = tuple(
         ("groups/all_solved_frac", "share", "sampled groups with every response right"),
         ("groups/none_solved_frac", "share", "sampled groups with every response wrong"),
         ("groups/refills", "count", "sampling rounds after the first"),
+        ("groups/other_equal_frac", "share", "sampled groups with equal rewards, not 0 or 1"),
         ("groups/surplus", "count", "groups with signal beyond a full batch, not trained on"),
         ("groups/short", "count", "groups missing from the batch after the last refill"),
         ("reward/rollouts", "reward", "mean reward of all rollouts"),
@@ -77,7 +78,7 @@ METRICS = tuple(
         ("kl/rollout", "nats", "token-mean KL(sampler, trainer) estimate: their mismatch"),
         ("optim/grad_norm", "1", "global gradient norm before clipping"),
         ("optim/lr", "1", "learning rate of the last optimiser step"),
-        ("optim/skipped", "count", "optimiser steps skipped for a non-finite gradient"),
+        ("optim/skipped", "count", "optimiser steps skipped: bad gradient, or no advantage at all"),
         ("speed/tokens_per_s", "tokens/s", "response tokens of the step over time/step"),
         ("memory/peak_mb", "MB", "peak memory: CUDA allocator, else resident set of the process"),
         ("time/rollout", "s", "sampling and grading"),
@@ -88,8 +89,6 @@ METRICS = tuple(
         ("eval/pass@k", "share", "unbiased pass@k on held-out problems (k as configured)"),
         ("eval/greedy", "share", "held-out problems solved by greedy decoding"),
         ("eval/entropy", "nats", "token-mean entropy of the evaluation samples"),
-        ("eval/length", "tokens", "mean response length of the evaluation samples"),
-        ("eval/problems", "count", "held-out problems evaluated"),
         ("eval/undecided_frac", "share", "evaluation samples that could not be decided"),
     )
 )

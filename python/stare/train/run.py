@@ -140,7 +140,7 @@ def _train_step(config: TrainConfig, session: Session, learner: Learner, step: i
         "time/update": ended - rolled_out,
         "time/step": ended - began,
         "speed/tokens_per_s": tokens / (ended - began),
-        "memory/peak_mb": _peak_memory_mb(),
+        "memory/peak_mb": _peak_memory_mb(learner.device),
     }
     return metrics
 
@@ -160,6 +160,7 @@ def _rollout_metrics(collected: Collected, config: TrainConfig) -> Metrics:
         "groups/mixed_frac": sum(g.is_mixed for g in groups) / count,
         "groups/all_solved_frac": collected.counts["all_solved"] / count,
         "groups/none_solved_frac": collected.counts["none_solved"] / count,
+        "groups/other_equal_frac": collected.counts["other_equal"] / count,
         "groups/surplus": collected.counts["surplus"],
         "groups/refills": collected.refills,
         "groups/short": config.rollout.prompts_per_step - len(collected.kept),
@@ -177,13 +178,12 @@ def _rollout_entropy(collected: Collected) -> float | None:
     total, count = 0.0, 0
     for group in collected.generated:
         for c in group.completions:
-            if c.entropies is not None:
-                total += sum(c.entropies)
-            elif c.logprobs is not None:
-                total -= sum(c.logprobs)
-            else:
+            values = c.entropies or [-x for x in c.logprobs or []]
+            mask = c.loss_mask or [True] * len(c.token_ids)
+            if len(values) != len(mask):
                 return None
-            count += len(c.token_ids)
+            total += sum(v for v, m in zip(values, mask, strict=True) if m)
+            count += sum(mask)
     return total / count if count else None
 
 
@@ -226,9 +226,9 @@ def _restore(store: CheckpointStore, session: Session, learner: Learner) -> int:
     return found.step
 
 
-def _peak_memory_mb() -> float:
+def _peak_memory_mb(device: torch.device) -> float:
     """Peak of the device where there is one, of the process elsewhere (MB)."""
-    if torch.cuda.is_available():
-        return torch.cuda.max_memory_allocated() / 1e6
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

@@ -20,7 +20,7 @@ from typing import Any, TextIO
 from stare.errors import RunError
 from stare.train.config import TrainConfig, to_dict
 
-__all__ = ["RunFolder", "differing_keys", "write_json"]
+__all__ = ["RunFolder", "differing_keys", "frozen_differences", "write_json"]
 
 FREE_KEYS = (
     "eval.",
@@ -32,6 +32,7 @@ FREE_KEYS = (
     "run.wandb_project",
     "run.checkpoint_every",
     "run.keep_checkpoints",
+    "run.fsync",
     "run.fsync",
 )
 """Keys that a resumed run may change: none of them alters a training step."""
@@ -68,6 +69,11 @@ def differing_keys(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[
     """
     a, b = _flat(old), _flat(new)
     return {k: (a.get(k), b.get(k)) for k in sorted({*a, *b}) if a.get(k) != b.get(k)}
+
+
+def frozen_differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """`differing_keys` without those that a resumed run may change."""
+    return {k: v for k, v in differing_keys(old, new).items() if not k.startswith(FREE_KEYS)}
 
 
 class RunFolder:
@@ -152,7 +158,7 @@ class RunFolder:
             return
         saved = read_config(self.path)
         changed = differing_keys(saved, table)
-        frozen = {k: v for k, v in changed.items() if not k.startswith(FREE_KEYS)}
+        frozen = frozen_differences(saved, table)
         if frozen:
             listed = "\n".join(f"  {k}: {a!r} there, {b!r} here" for k, (a, b) in frozen.items())
             raise RunError(
@@ -164,10 +170,16 @@ class RunFolder:
                 f"{self.path} already holds this run\n"
                 "hint: --resume continues it; run.out= names another folder"
             )
+        status = read_status(self.path)
+        done = int(status.get("step") or 0)
+        if done > self.config.run.steps:
+            raise RunError(
+                f"{self.path} has done {done} steps already, run.steps={self.config.run.steps}\n"
+                "hint: choose another run.out="
+            )
         self.resumed = True
         if changed:
             write_json(path, {"format": 1, "config": table, "environment": environment})
-        status = read_status(self.path)
         self._wall_before = float(status.get("wall_seconds") or 0.0)
 
     def set_status(self, status: str, *, step: int, error: str | None = None) -> None:

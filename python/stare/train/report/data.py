@@ -168,8 +168,12 @@ def tail_mean(run: Run, key: str, share: float = 0.1) -> float | None:
     return math.fsum(tail) / len(tail)
 
 
-def within_band(run: Run, key: str = "entropy/rollouts") -> float | None:
-    """Share of the steps after `SETTLE` with the entropy within `BAND` of that step's target."""
+def within_band(run: Run, key: str = "entropy/batch") -> float | None:
+    """Share of the steps after `SETTLE` with the entropy within `BAND` of that step's target.
+
+    The batch's entropy is what the controller sees; that of all rollouts is a little lower, because
+    the groups that are dropped are the certain ones.
+    """
     hits = [
         abs(row[key] - row["entropy/target"]) <= BAND * row["entropy/target"] + 1e-12
         for row in run.history.rows

@@ -89,8 +89,8 @@ def runs_table(runs: Sequence[Run]) -> str:
         )
     note = (
         f"Means over the last tenth of the steps; in ±{BAND:.0%}: share of steps after {SETTLE} "
-        "whose rollout entropy is that close to the target; held-out values are of the last "
-        "evaluation, ± 1.96 standard errors over problems."
+        "whose batch entropy (what the controller sees) is that close to the target; held-out "
+        "values are of the last evaluation, ± 1.96 standard errors over problems."
     )
     table = _table(["run", "status", "steps", "minutes", *columns], rows)
     return f'<h2>Final values</h2>{table}<p class="note">{note}</p>'
