@@ -5,6 +5,15 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "Batch",
+    "__version__",
+    "group_advantages",
+    "mean_weight",
+    "quota",
+    "surprisal",
+]
+
 __version__: str
 
 _Formatted = tuple[NDArray[Any], str]
