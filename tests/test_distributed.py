@@ -93,10 +93,15 @@ def test_ranks_choose_what_one_process_chooses(tmp_path, bounds):
         calls[rank].append((part, {"config": c2}))
         # A wrong shape on rank 0, after which the group must still work.
         calls[rank].append(((logprobs[i:j], np.ones(j - i + (rank == 0)), None), {"config": c2}))
+        # Settings that differ between ranks, then a gate and offsets that are none, on rank 0 only.
+        part = (logprobs[i:j], advantages[i:j], mask[i:j])
+        calls[rank].append((part, {"config": c2 if rank else StareConfig()}))
+        calls[rank].append((part, {"config": c2, "gate": None if rank else 5}))
+        calls[rank].append((part, {"config": c2, "offsets": None if rank else 5}))
         calls[rank].append(calls[rank][0])
     results = launch(tmp_path, calls)
 
-    for n, (whole, config) in [*enumerate(batches), (5, batches[0])]:
+    for n, (whole, config) in [*enumerate(batches), (8, batches[0])]:
         expected, stats = token_weights(*whole, config=config)
         product, _ = reweight(whole[1], whole[0], whole[2], config=config)
         got = [results[rank][n] for rank in range(size)]
@@ -111,6 +116,10 @@ def test_ranks_choose_what_one_process_chooses(tmp_path, bounds):
             assert f"1 of {size} shards reported bad input" in results[rank][3]
         if rank != 0:
             assert f"1 of {size} shards reported bad input" in results[rank][4]
+        assert "ranks differ in their config" in results[rank][5]
+        others = "rank 0 of the group reported bad arguments"
+        assert ("gate must be a GateState" if rank == 0 else others) in results[rank][6]
+        assert ("len()" if rank == 0 else others) in results[rank][7]
 
 
 def test_without_a_group_the_error_says_so():

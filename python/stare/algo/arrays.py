@@ -229,13 +229,8 @@ def prepare(
             f"advantages must have the shape {shape} of logprobs or one value a row ({rows},), "
             f"got {tuple(advantages.shape)}"
         )
-    if given["mask"] is None:
-        given["mask"] = np.ones((), np.bool_)
-        if is_torch(logprobs):
-            given["mask"] = logprobs.new_ones((), dtype=__import__("torch").bool)
-        mask = _expand(given["mask"], shape)
-    else:
-        mask = _as_array("mask", given["mask"], logprobs)
+    mask = given["mask"]
+    mask = _all_on(logprobs) if mask is None else _as_array("mask", mask, logprobs)
     token_entropy = row_entropy = None
     if given["entropy"] is not None:
         value = _floats("entropy", given["entropy"], logprobs)
@@ -261,5 +256,8 @@ def prepare(
     )
 
 
-def _expand(x: Any, shape: tuple[int, ...]) -> torch.Tensor | NDArray[Any]:
-    return x.expand(shape) if is_torch(x) else np.broadcast_to(x, shape)
+def _all_on(like: Any) -> torch.Tensor | NDArray[np.bool_]:
+    """A mask of ones that takes no memory."""
+    if is_torch(like):
+        return like.new_ones(()).bool().expand(like.shape)  # type: ignore[no-any-return]
+    return np.broadcast_to(np.True_, like.shape)

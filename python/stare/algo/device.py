@@ -73,8 +73,7 @@ class DeviceKernel:
         self._mask = (inputs.mask != 0).reshape(-1)
         self._n = self._logprobs.numel()
         self._rows = torch.from_numpy(rows).to(self._device)
-        advantages = self._per_token(inputs.advantages) if inputs.per_row else inputs.advantages
-        signs = self._classify(advantages.reshape(-1))
+        signs = self._classify(inputs.advantages)
         self._dropped = 0
         self._candidates: dict[int, torch.Tensor] = {}
         bad = (signs != 0) & ~_valid(self._logprobs, self._kind)
@@ -108,14 +107,19 @@ class DeviceKernel:
         return row, index - bounds[row]
 
     def _classify(self, advantages: torch.Tensor) -> torch.Tensor:
-        nan = torch.isnan(advantages) & self._mask
+        """(tokens,) int8: 1, -1, or 0 for no candidate. One value a row is spread as a byte."""
+
+        def spread(values: torch.Tensor) -> torch.Tensor:
+            return (self._per_token(values) if self._inputs.per_row else values).reshape(-1)
+
+        nan = spread(torch.isnan(advantages)) & self._mask
         if bool(nan.any()):
             row, column = self._position(nan)
             raise ArgumentError(
                 f"advantage at row {row}, column {column} is nan\n"
                 "hint: mask the token out, or settle the reward first"
             )
-        signs = (advantages > 0).to(torch.int8) - (advantages < 0).to(torch.int8)
+        signs = spread((advantages > 0).to(torch.int8) - (advantages < 0).to(torch.int8))
         return signs.masked_fill(~self._mask, 0)
 
     def _position(self, where: torch.Tensor) -> tuple[int, int]:

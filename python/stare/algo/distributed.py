@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from stare.algo.plan import GateLike
+from stare.algo.plan import GateLike, plan_for
 from stare.algo.reweight import multiply
 from stare.algo.rules import Rule
 from stare.algo.sharded import ShardedSelection
@@ -115,19 +115,46 @@ def _run(
             "token_weights in a single process"
         )
     device = _device(group)
-    size, rank = dist.get_world_size(group), dist.get_rank(group)
-    rows = torch.zeros(size, dtype=torch.int64, device=device)
-    rows[rank] = _row_count(logprobs, options["offsets"])
-    dist.all_reduce(rows, group=group)
-    selection = ShardedSelection(
-        logprobs, advantages, mask, row_offset=int(rows[:rank].sum()), **options
-    )
+    row_offset = _agree(logprobs, options, group, device)
+    selection = ShardedSelection(logprobs, advantages, mask, row_offset=row_offset, **options)
     done = False
     while not done:
         message = torch.from_numpy(selection.message()).to(device)
         dist.all_reduce(message, group=group)
         done = selection.advance(message.cpu().numpy())
     return selection
+
+
+def _agree(
+    logprobs: Any, options: dict[str, Any], group: dist.ProcessGroup | None, device: torch.device
+) -> int:
+    """Exchange four numbers a rank; returns the global index of this rank's first row.
+
+    The messages that follow have a length that depends on the settings. So ranks first make sure
+    that all have settings, and the same ones: else some would wait for ever.
+    """
+    failure: Exception | None = None
+    facts = [0, 1, 0, 0]
+    try:
+        plan = plan_for(options["config"], options["gate"], options["rules"])
+        facts = [_row_count(logprobs, options["offsets"]), 0, plan.signature, len(plan.rules)]
+    except Exception as error:
+        failure = error
+    mine = torch.tensor(facts, dtype=torch.int64, device=device)
+    everyone = [torch.zeros_like(mine) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(everyone, mine, group=group)
+    ranks = [fact.tolist() for fact in everyone]
+    if failure is not None:
+        raise ArgumentError(str(failure)) from failure
+    failed = [r for r, fact in enumerate(ranks) if fact[1]]
+    if failed:
+        raise ArgumentError(f"rank {failed[0]} of the group reported bad arguments")
+    if len({tuple(fact[2:]) for fact in ranks}) > 1:
+        raise ArgumentError(
+            "ranks differ in their config, gate or rules\n"
+            "hint: all ranks must use the same StareConfig and the GateState of the global entropy"
+        )
+    return sum(fact[0] for fact in ranks[: dist.get_rank(group)])
 
 
 def _row_count(logprobs: Any, offsets: Any) -> int:
