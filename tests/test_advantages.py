@@ -100,3 +100,9 @@ def test_broadcast():
     assert broadcast_advantages(np.array([np.nan]), np.zeros((1, 2))).tolist() == [[0, 0]]
     with pytest.raises(ArgumentError, match=r"advantages must have shape \(B,\)"):
         broadcast_advantages(np.ones(3), mask)
+
+
+@pytest.mark.parametrize("ids", [["a", None], [1.0, float("nan")]])
+def test_ids_that_cannot_be_told_apart_are_an_error(ids):
+    with pytest.raises(ArgumentError, match="group"):
+        group_advantages([1.0, 0.0], ids)

@@ -122,6 +122,13 @@ def test_a_prompt_that_is_too_long_stops_before_the_first_step(folder: Path) -> 
     assert not (folder / "long" / "metrics.jsonl").exists()
 
 
+def test_a_prompt_longer_than_the_context_stops_before_the_first_step(folder: Path) -> None:
+    with (folder / "data.jsonl").open("a") as file:
+        file.write(json.dumps({"id": "long", "problem": "a" * 70, "answer": 0}) + "\n")
+    with pytest.raises(DataError, match=r"'long' .* longer than 63 tokens"):
+        run(folder, "long", "rollout.max_prompt_tokens=1000")
+
+
 def test_a_missing_model_is_a_configuration_error(folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"model\.path"):
         run(folder, "missing", f"model.path={folder / 'nowhere'}")

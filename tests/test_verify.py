@@ -116,8 +116,6 @@ def test_bad_arguments_are_named(monkeypatch):
         extract_answer(None)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="threads must be >= 0, got -1"):
         grade_batch([], [], threads=-1)
-    with pytest.raises(ArgumentError, match="fallback=True is not available"):
-        grade("a", "1", fallback=True)
     monkeypatch.setenv("STARE_NUM_THREADS", "many")
     with pytest.raises(ConfigError, match="STARE_NUM_THREADS must be a positive integer"):
         grade_batch([], [])
@@ -248,3 +246,9 @@ def test_the_reader_may_stop_early(tmp_path):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["verdict"] == "correct"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+def test_undecided_stays_undecided_with_and_without_fallback(fallback: bool) -> None:
+    assert grade(r"\boxed{x+1}", "1+x", fallback=fallback).verdict is Verdict.UNDECIDED
+    assert equivalent("x+1", "1+x", fallback=fallback) is Verdict.UNDECIDED

@@ -37,7 +37,8 @@ def _interval(name: str, value: float, low: float, high: float, *, open_low: boo
 class StareConfig:
     """Which tokens STARE reweights, by how much, and when.
 
-    Field names are those of the released code, so its settings carry over. Defaults are the
+    Field names are those of the released code, so its settings carry over, also those that the
+    chosen controller or selector does not read. Defaults are the
     paper's main setting (arXiv 2606.19236, section 4; `docs/paper-map.md`).
 
     Raises:
@@ -57,9 +58,9 @@ class StareConfig:
     top_p_ratio: float = 0.1
     """Share P of the tokens of each advantage sign selected; read as its shortest decimal."""
     reweight_w: float = 1.1
-    """Amplification W >= 1 of tokens whose update raises entropy."""
+    """Weight W > 0 of tokens whose update raises entropy; the paper amplifies, W > 1."""
     reweight_m: float = 0.9
-    """Attenuation 0 < M <= 1 of tokens whose update lowers entropy."""
+    """Weight M > 0 of tokens whose update lowers entropy; the paper attenuates, M < 1."""
     target_entropy: float = 0.3
     """H_tgt, nats per token; a multiple of the first batch's entropy if `target_relative`."""
     gate: Gate = "batch"
@@ -126,7 +127,7 @@ class StareConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossConfig:
-    """The clipped surrogate; defaults are GRPO-ds (`shared/paper/method.md` section 5).
+    """The clipped surrogate; defaults are GRPO-ds (arXiv 2606.19236, section 5).
 
     Raises:
         ConfigError: a value is out of range; the message names the field and the range.

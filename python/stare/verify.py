@@ -75,7 +75,7 @@ def extract_answer(text: str) -> str | None:
     return _core.extract_answer(_utf8(text))
 
 
-def equivalent(answer: str, gold: str, *, fallback: bool = False) -> Verdict:
+def equivalent(answer: str, gold: str, *, fallback: bool = True) -> Verdict:
     r"""Compare an answer, already extracted, with a gold answer.
 
     Both are answers and are never searched for one; a `$`, `\(` or `\boxed{}` around all of it is
@@ -84,10 +84,8 @@ def equivalent(answer: str, gold: str, *, fallback: bool = False) -> Verdict:
     Args:
         answer: the answer.
         gold: the gold answer.
-        fallback: must be False: there is no second engine, and undecided is returned as such.
-
-    Raises:
-        ArgumentError: `fallback` is True.
+        fallback: whether an undecided pair may be handed to a second engine. This version has none,
+            so it stays undecided either way.
 
     Example:
         >>> str(equivalent(r"\dfrac{3}{4}", "0.75")), str(equivalent("3", "4"))
@@ -95,21 +93,21 @@ def equivalent(answer: str, gold: str, *, fallback: bool = False) -> Verdict:
         >>> str(equivalent("1 + x", "x + 1"))
         'undecided'
     """
-    _refuse(fallback)
     verdict, _ = _core.compare_answers(_utf8(answer), _utf8(gold))
     return Verdict(verdict)
 
 
-def grade(completion: str, gold: str | Sequence[str], *, fallback: bool = False) -> Grade:
+def grade(completion: str, gold: str | Sequence[str], *, fallback: bool = True) -> Grade:
     r"""Extract the answer of a completion and compare it with the gold answer.
 
     Args:
         completion: the text of the response.
         gold: the gold answer, or several of which any counts as right.
-        fallback: must be False: there is no second engine, and undecided is returned as such.
+        fallback: whether an undecided pair may be handed to a second engine. This version has none,
+            so it stays undecided either way.
 
     Raises:
-        ArgumentError: `fallback` is True, or `gold` is an empty list.
+        ArgumentError: `gold` is an empty list.
 
     Example:
         >>> grade("I guess 42, 43 or 44.", "42").reason
@@ -117,7 +115,6 @@ def grade(completion: str, gold: str | Sequence[str], *, fallback: bool = False)
         >>> str(grade(r"\boxed{2}", ["1", "2"]).verdict)
         'correct'
     """
-    _refuse(fallback)
     return grade_batch([completion], [gold], threads=1)[0]
 
 
@@ -188,14 +185,6 @@ def math_reward(
         )
     grades = grade_batch([c.text for c in completions], [p.answer for p in problems])
     return [_REWARD[graded.verdict] for graded in grades]
-
-
-def _refuse(fallback: bool) -> None:
-    if fallback:
-        raise ArgumentError(
-            "fallback=True is not available: answers are decided by the Rust core alone\n"
-            "hint: leave fallback out and treat 'undecided' as such"
-        )
 
 
 def _utf8(text: str) -> str:

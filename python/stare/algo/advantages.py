@@ -1,4 +1,4 @@
-"""Group-relative advantages (method, section 1)."""
+"""Group-relative advantages (arXiv 2606.19236, section 2)."""
 
 from __future__ import annotations
 
@@ -109,7 +109,15 @@ def _numbered(rewards: Any, group_ids: Any) -> tuple[NDArray[np.float64], list[i
         raise ArgumentError(
             f"group_ids must have shape {values.shape}, one for each reward, got {ids.shape}"
         )
-    unique, groups = np.unique(ids, return_inverse=True)
+    if ids.dtype.kind == "f" and np.isnan(ids).any():
+        raise ArgumentError(f"group id {int(np.argmax(np.isnan(ids)))} is nan")
+    try:
+        unique, groups = np.unique(ids, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(i).__name__ for i in ids.tolist()})
+        raise ArgumentError(
+            f"group_ids must be all integers or all strings, got {', '.join(kinds)}"
+        ) from None
     return values, groups.ravel().tolist(), len(unique)
 
 

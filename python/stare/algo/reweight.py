@@ -1,7 +1,7 @@
 """The seam: STARE's token weights, and advantages multiplied by them.
 
 Since every weight is positive, weighting the clipped surrogate equals weighting the advantages
-(method, section 2), so a trainer that accepts (B, T) advantages needs no other change.
+(docs/design.md), so a trainer that accepts (B, T) advantages needs no other change.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def token_weights(
     drop_nonfinite: bool = False,
     threads: int | None = None,
 ) -> tuple[Any, ReweightStats]:
-    """Weights omega > 0 of every token (method, sections 3 and 4).
+    """Weights omega > 0 of every token (arXiv 2606.19236, section 4).
 
     Selection ranks the candidates of each advantage sign over the whole batch by surprisal, then
     by flat index, and takes exactly k = ceil(P n) of them; the gate then decides where the factors

@@ -161,10 +161,12 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
             problems, tokenizer, config.data.prompt_template, config.data.chat_template
         )
 
+    # One token at least must fit behind a prompt.
+    context = getattr(getattr(model, "config", None), "max_position_embeddings", None)
+    longest = config.rollout.max_prompt_tokens
+    longest = longest if context is None else min(longest, context - 1)
     for problems in (train, held_out):
-        check_prompt_lengths(
-            problems, render(problems), tokenizer, config.rollout.max_prompt_tokens
-        )
+        check_prompt_lengths(problems, render(problems), tokenizer, longest)
     # Padding is masked by length, never by id: any token of the vocabulary will do.
     pad_id = tokenizer.pad_token_id
     return Session(
