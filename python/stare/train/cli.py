@@ -29,9 +29,9 @@ examples:
   stare-train run my.toml model.path=./policy data.path=train.jsonl --resume
   stare-train report runs/first runs/grpo -o report.html
 
-exit codes: 0 done; 1 an unexpected failure, with its traceback; 2 an error with a reason (arguments,
-configuration, data, run folder, a full disk, a policy that returns NaN); 130 interrupted. What is
-in the run folder stays; --resume continues.
+exit codes: 0 done; 1 an unexpected failure, with its traceback; 2 an error with a reason
+(arguments, configuration, data, run folder, a full disk, a policy that returns NaN);
+130 interrupted. What is in the run folder stays; --resume continues.
 """
 
 
