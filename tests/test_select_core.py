@@ -60,7 +60,7 @@ def test_bad_calls():
         good.token_weights(RULES, np.empty(6), rows_on=np.ones(1, np.uint8))
     with pytest.raises(ArgumentError, match="the token gate needs entropy"):
         good.token_weights(RULES, np.empty(6), target=0.3)
-    with pytest.raises(ArgumentError, match="selector .critical. is unknown or lacks entropy"):
+    with pytest.raises(ArgumentError, match=r"selector .critical. is unknown or lacks entropy"):
         good.token_weights(RULES, np.empty(6), selector="critical")
     with pytest.raises(ArgumentError, match=r"threshold must lie in \(0, 1\], got NaN"):
         good.token_weights(RULES, np.empty(6), selector="threshold")
