@@ -84,7 +84,8 @@ def test_ranks_choose_what_one_process_chooses(tmp_path):
     """Groups of two ranks and of three, the second of which has no rows, in one set of processes.
 
     Of each: an ordinary batch, one of ties, one without tokens, bad input on one rank,
-    settings that differ, and the ordinary batch again, as an error must leave the group in working order.
+    settings that differ, and the ordinary batch again, as an error must leave the group in
+    working order.
     """
     c2, c4 = StareConfig(variant="C2"), StareConfig(variant="C4", top_p_ratio=0.37)
     logprobs, advantages, mask = batch()

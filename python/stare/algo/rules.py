@@ -83,8 +83,8 @@ def rules_for(config: StareConfig, w: float, m: float) -> tuple[Rule, ...]:
 
     Single operations, each of which keeps entropy up (arXiv 2606.19236, section 3.2): O1
     amplifies A > 0 of high surprisal, O2 attenuates A < 0 of high surprisal, O3 attenuates A > 0
-    of low surprisal, O4 amplifies A < 0 of low surprisal. Combinations: C1 = O1 + O3 (both tails of A > 0),
-    C2 = O1 + O2 (both minorities), C3 = O3 + O4 (both majorities), C4 = all four.
+    of low surprisal, O4 amplifies A < 0 of low surprisal. Combinations: C1 = O1 + O3 (both tails
+    of A > 0), C2 = O1 + O2 (both minorities), C3 = O3 + O4 (both majorities), C4 = all four.
 
     The paper ablates four single operations and four combinations. Only the names O1 and C2 are
     known to be its names for these sets (its released code has those two); the others are ours.
