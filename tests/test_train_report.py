@@ -198,7 +198,8 @@ def test_what_is_no_run_is_an_error(tmp_path: Path) -> None:
 def test_the_summary_counts_what_it_says(tmp_path: Path) -> None:
     (run,) = load_runs([make_run(tmp_path / "a", steps=200, entropy=0.1)])
     # entropy = .1 + step/1000 is within 10 % of .25 from step 125 to 175; steps after 60 count.
-    assert within_band(run) == pytest.approx(51 / 140)
+    assert within_band(run, "entropy/rollouts") == pytest.approx(51 / 140)
+    assert within_band(run) == 0.0, "by default the batch's entropy counts: constant .1"
     assert tail_mean(run, "entropy/rollouts") == pytest.approx(0.1 + 190.5 / 1000)
     assert tail_mean(run, "kl/old") is None
     values = summary(run)

@@ -283,5 +283,6 @@ def permutation(size: int, seed: int, epoch: int) -> list[int]:
 
     Ranks raw Philox words: NumPy keeps raw streams stable between releases, unlike `permutation`.
     """
-    words = np.random.Philox(key=[seed % 2**64, epoch]).random_raw(size)
+    key = np.array([seed % 2**64, epoch], dtype=np.uint64)
+    words = np.random.Philox(key=key).random_raw(size)
     return [int(i) for i in np.argsort(words, kind="stable")]
