@@ -20,6 +20,8 @@ from stare.train.report import build_png, build_report
 
 __all__ = ["main"]
 
+PIPE_WIDTH = 160
+
 DESCRIPTION = """\
 Train a 115,712-parameter policy on a three-number arithmetic task twice, side by side: plain
 GRPO-ds, and the same with STARE. Ends with a table, report.html and curves.png, and says what to
@@ -68,6 +70,8 @@ def _demo(args: argparse.Namespace) -> None:
     out.mkdir(parents=True, exist_ok=True)
     runs = _plan(args).runs()
     words_console, data_console = Console(stderr=True), Console()
+    if not data_console.is_terminal:
+        data_console.width = PIPE_WIDTH  # nobody's screen: keep lines whole
     began = time.monotonic()
     folders = run_all(runs, out, workers=args.workers, fresh=args.fresh, console=words_console)
     tasks = by_task(summarise(runs, folders))

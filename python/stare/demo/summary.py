@@ -172,12 +172,14 @@ def by_task(rows: Sequence[ArmSummary]) -> list[list[ArmSummary]]:
 
 
 def rich_table(rows: Sequence[ArmSummary]) -> Table:
-    """The rows of one task for a terminal."""
+    """The rows of one task for a terminal: an arm a column, so that two fit 80 characters."""
     table = Table(title=_title(rows), title_justify="left")
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name == "arm" else "right")
-    for row in rows:
-        table.add_row(*_cells(row))
+    table.add_column(COLUMNS[0])
+    cells = [_cells(row) for row in rows]
+    for label, *_ in cells:
+        table.add_column(label, justify="right")
+    for i, name in enumerate(COLUMNS[1:], start=1):
+        table.add_row(name, *(c[i] for c in cells))
     return table
 
 
