@@ -159,9 +159,13 @@ class Learner:
             selected=self._minority(batch, old, advantages_B),
         )
         self.pressure.add(pressure)
-        metrics: Metrics = dict(pressure.as_dict())
-        metrics["stare/w_star"] = self.pressure.pooled.w_star
-        metrics["stare/w_star_exact"] = self.pressure.pooled.w_star_exact
+        pooled = self.pressure.pooled
+        figures = pressure.as_dict() | {
+            "stare/w_star": pooled.w_star,
+            "stare/w_star_exact": pooled.w_star_exact,
+        }
+        # NaN means "not defined" here (no weight balances the batch, nothing selected): no value.
+        metrics: Metrics = {k: None if math.isnan(v) else v for k, v in figures.items()}
         metrics["stare/ignored_nonfinite"] = self.controller.ignored_nonfinite
         metrics["stare/alarms"] = self.controller.alarms
         advantages_BT: Tensor = broadcast_advantages(advantages_B, batch.mask_BT)
