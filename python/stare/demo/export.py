@@ -74,7 +74,11 @@ def export(runs: Path, out: Path) -> list[str]:
     (out / "evals.json").write_text(json.dumps(evals, separators=(",", ":")) + "\n", "utf-8")
     configs = {f.name: read_config(f) for f in folders}
     for config in configs.values():
-        config["run"]["out"] = None  # where it ran is nobody's business
+        config["run"]["out"] = None  # where it ran, and where its data lay, is nobody's business
+        data = config.get("data", {})
+        for key in ("path", "eval_path"):
+            if data.get(key):
+                data[key] = Path(data[key]).name
     write_json(out / "configs.json", configs)
     return [f.name for f in folders]
 
