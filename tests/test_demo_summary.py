@@ -84,6 +84,16 @@ def test_words_say_when_ours_is_worse(tmp_path: Path) -> None:
     assert "the intervals are apart" in words(rows_of(tmp_path, base, ours))
 
 
+def test_a_run_shorter_than_the_settling_time_claims_no_band(tmp_path: Path) -> None:
+    arms = ("grpo-ds", "stare-pi")
+    runs = [fake_run(tmp_path, arm, 0, entropy=0.2, correct=[1, 2, 3, 4]) for arm in arms]
+    for run in runs:
+        path = tmp_path / run.name / "metrics.jsonl"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:51]))
+    rows = rows_of(tmp_path, *runs)
+    assert "nan" not in markdown_table(rows) + words(rows)
+
+
 def test_words_need_both_arms(tmp_path: Path) -> None:
     base = fake_run(tmp_path, "grpo-ds", 0, entropy=0.02, correct=[1, 1, 1, 1])
     assert words(rows_of(tmp_path, base)) == ""

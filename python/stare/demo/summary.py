@@ -147,7 +147,7 @@ def _cells(row: ArmSummary) -> list[str]:
         row.label,
         f"{row.entropy:.3f}",
         f"{row.target:.3f}",
-        f"{row.in_band:.0%}",
+        "-" if math.isnan(row.in_band) else f"{row.in_band:.0%}",
         f"{row.groups:.1f}",
         "-" if math.isnan(row.w) else f"{row.w:.2f}",
         *scores,
@@ -201,6 +201,13 @@ def _compare(name: str, base: Score, ours: Score) -> str:
     )
 
 
+def _held(row: ArmSummary) -> str:
+    return (
+        f"STARE's controller kept the batch entropy within {BAND:.0%} of the target in "
+        f"{row.in_band:.0%} of the steps after the first {SETTLE}."
+    )
+
+
 def words(rows: Sequence[ArmSummary], *, base: str = "grpo-ds", ours: str = "stare-pi") -> str:
     """What to see, said from the numbers of one task; whatever they are."""
     cells = {row.arm: row for row in rows}
@@ -211,8 +218,7 @@ def words(rows: Sequence[ArmSummary], *, base: str = "grpo-ds", ours: str = "sta
         f"GRPO-ds ends at {b.entropy / b.target:.0%} of the target entropy "
         f"({b.entropy:.3f} of {b.target:.3f} nats) and finds {b.groups:.1f} groups with signal "
         f"per batch of {b.wanted}; STARE ends at {o.entropy / o.target:.0%} with {o.groups:.1f}.",
-        f"STARE's controller kept the batch entropy within {BAND:.0%} of the target in "
-        f"{o.in_band:.0%} of the steps after the first {SETTLE}.",
+        *([] if math.isnan(o.in_band) else [_held(o)]),
         *(
             _compare(name, b.scores[name], o.scores[name]) + "."
             for name in ("pass@32", "pass@8", "greedy", "pass@1")
