@@ -23,9 +23,11 @@ from stare.passk import bootstrap_means
 __all__ = [
     "Estimate",
     "estimate",
+    "jsonable",
     "macro_estimate",
     "metric_variance",
     "rate_variance",
+    "satterthwaite",
     "se_problems",
     "se_sampling",
 ]
@@ -60,7 +62,7 @@ class Estimate:
             >>> estimate([0.0, 1.0, 1.0]).to_json()["se_sampling"] is None
             True
         """
-        row = {name: _plain(value) for name, value in asdict(self).items()}
+        row: dict[str, Any] = jsonable(asdict(self))
         if not self.note:
             del row["note"]
         return row
@@ -152,6 +154,7 @@ def estimate(
     level: float = 0.95,
     n_boot: int = N_BOOT,
     seed: int = 0,
+    bounds: Interval = (0.0, 1.0),
 ) -> Estimate:
     """The mean of one figure a problem with its standard errors and intervals.
 
@@ -163,6 +166,7 @@ def estimate(
         level: coverage of the intervals.
         n_boot: resamples.
         seed: of the resampling.
+        bounds: of a figure; what the interval falls back on where all problems score alike.
 
     Raises:
         ArgumentError: there is no problem, or unequal lengths.
@@ -180,6 +184,7 @@ def estimate(
         level=level,
         n_boot=n_boot,
         seed=seed,
+        bounds=bounds,
     )
 
 
@@ -190,6 +195,7 @@ def macro_estimate(
     level: float = 0.95,
     n_boot: int = N_BOOT,
     seed: int = 0,
+    bounds: Interval = (0.0, 1.0),
 ) -> Estimate:
     """The average over benchmarks, each the mean over its problems, benchmarks weighing the same.
 
@@ -202,6 +208,7 @@ def macro_estimate(
         level: coverage of the intervals.
         n_boot: resamples.
         seed: of the resampling.
+        bounds: of a figure; what the interval falls back on where all problems score alike.
 
     Example:
         >>> macro_estimate({"a": [0.0, 1.0], "b": [1.0, 1.0]}).value
@@ -228,7 +235,7 @@ def macro_estimate(
     elif math.isnan(se):
         note = "one problem: its spread over problems is not known"
     elif se == 0.0:
-        ci = ci_t = _unanimous(figures, value, level)
+        ci = ci_t = _unanimous(figures, level, bounds)
         note = "all problems score alike: the interval is an exact bound"
     else:
         parts = [
@@ -255,34 +262,40 @@ def macro_estimate(
 
 
 def satterthwaite(errors: Sequence[float], figures: Sequence[Floats]) -> float:
-    """Degrees of freedom of a sum of independent means with these standard errors."""
+    """Degrees of freedom of a sum of independent means with these standard errors.
+
+    Example:
+        >>> satterthwaite([1.0, 1.0], [np.zeros(10), np.zeros(10)])
+        18.0
+    """
     if len(errors) == 1:
         return float(figures[0].size - 1)
-    total = math.fsum(error**2 for error in errors) ** 2
-    return total / math.fsum(
-        error**4 / (one.size - 1) for error, one in zip(errors, figures, strict=True)
-    )
+    pairs = [(error**2, one.size - 1) for error, one in zip(errors, figures, strict=True) if error]
+    if not pairs or not all(df for _, df in pairs):
+        return math.nan
+    return math.fsum(v for v, _ in pairs) ** 2 / math.fsum(v * v / df for v, df in pairs)
 
 
-def _unanimous(figures: Sequence[Floats], value: float, level: float) -> Interval:
+def _unanimous(figures: Sequence[Floats], level: float, bounds: Interval) -> Interval:
     """Interval where each benchmark's problems score alike, so that no spread is seen.
 
     If a share q of such problems scored like these, all of P would with chance q^P. So a share of
-    at most u = 1 - (alpha/2)^(1/P) scores otherwise, 0 at worst and 1 at best. With several
-    benchmarks each gets its part of alpha.
+    at most u = 1 - (alpha/2)^(1/P) scores otherwise, which moves the mean to the bounds at most.
+    With several benchmarks each gets its part of alpha.
     """
-    if min(one[0] for one in figures) < 0.0 or max(one[0] for one in figures) > 1.0:
-        return value, value
     alpha = (1.0 - level) / len(figures)
     low = high = 0.0
     for one in figures:
         u = -math.expm1(math.log(alpha / 2.0) / one.size)
-        low += float(one[0]) * (1.0 - u)
-        high += float(one[0]) * (1.0 - u) + u
+        low += float(one[0]) * (1.0 - u) + bounds[0] * u
+        high += float(one[0]) * (1.0 - u) + bounds[1] * u
     return low / len(figures), high / len(figures)
 
 
-def _plain(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
+    """The value with lists for tuples and None for what JSON cannot say: NaN and infinity."""
+    if isinstance(value, dict):
+        return {name: jsonable(one) for name, one in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+        return [jsonable(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
