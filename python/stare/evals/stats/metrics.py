@@ -21,6 +21,7 @@ from stare.passk import pass_at_k as _pass_at_k
 
 __all__ = [
     "Counts",
+    "Metric",
     "best_at_k_verl",
     "check_counts",
     "curve",
