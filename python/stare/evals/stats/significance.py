@@ -95,6 +95,8 @@ def within_problems(
     # The statistic is sum of step * cB - centre, in whole numbers: ties are ties.
     centre = sum((p[0] + p[2]) * f // p[1] for p, f in zip(problems, factors, strict=True))
     observed = abs(sum(step * p[2] for step, p in zip(steps, problems, strict=True)) - centre)
+    if observed == 0:
+        return Significance(1.0, "exact within problems")
     ways = np.ones(1)
     for (ca, na, cb, nb), (lo, hi), step in zip(problems, ranges, steps, strict=True):
         total = math.comb(na + nb, nb)
