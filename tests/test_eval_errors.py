@@ -23,11 +23,13 @@ from stare.evals.stats.errors import (
     macro_estimate,
     metric_variance,
     rate_variance,
+    resampled_means,
     se_problems,
     se_sampling,
 )
 from stare.evals.stats.metrics import pass_at_k, pass_pow_k, rate
 from stare.evals.stats.power import MIXES
+from stare.passk import bootstrap_means
 
 DEGREES = [0.5, 1.0, 2.0, 3.7, 5.0, 29.0, 58.3, 79.0, 80.0, 81.0, 499.0, 1546.0, 1e5]
 
@@ -104,6 +106,17 @@ def test_the_bootstrap_is_that_of_the_mean():
         pytest.approx(expected.low, abs=0.006),
         pytest.approx(expected.high, abs=0.006),
     )
+
+
+def test_drawing_repeated_values_at_once_is_the_same_law():
+    values = np.random.default_rng(0).binomial(4, 0.6, 200) / 4
+    fast, slow = resampled_means(values, 20_000, [1]), bootstrap_means(values, n_boot=20_000)
+    for q in (0.025, 0.5, 0.975):
+        assert np.quantile(fast, q) == pytest.approx(np.quantile(slow, q), abs=0.002)
+    # The means are multiples of 1 / 800: ties are not for Kolmogorov and Smirnov to judge.
+    cells = np.histogram_bin_edges(slow, 25)
+    table = [np.histogram(one, cells)[0][5:20] for one in (fast, slow)]
+    assert stats.chi2_contingency(table).pvalue > 0.01
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20), st.randoms())

@@ -54,7 +54,8 @@ class Difference:
     a: float
     b: float
     delta: Estimate
-    """b - a over the common problems; `ci` and `ci_t` are for problems like these."""
+    """b - a over the common problems; its intervals, paired, are for problems like these: `ci` by
+    the bootstrap, `ci_t` by Student's t, which is the one to trust for few problems."""
     ci_sampling: tuple[float, float]
     """Interval on these very problems, from re-sampling alone."""
     better: int

@@ -67,8 +67,8 @@ class AgainstPublished:
         if math.isnan(self.band):
             return "not known: one sample a problem"
         if abs(self.difference) <= self.band:
-            return "as re-sampling allows"
-        return "more than re-sampling" if self.difference > 0 else "less than re-sampling"
+            return "within the band"
+        return "above the band" if self.difference > 0 else "below the band"
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object."""
