@@ -70,7 +70,7 @@ def rejections(problems: int, n: int, mix: str, effect: float, simulations: int)
             {"x": BenchCounts(name="x", ids=ids, n=(n,) * problems, c=tuple(c.tolist()))}
             for c in counts
         )
-        got = compare_counts(a, b).overall
+        got = compare_counts(a, b, n_boot=10).overall
         unpaired = math.hypot(*(c.std(ddof=1) / n / math.sqrt(problems) for c in counts))
         hits += [
             got.these.p < 0.05,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from stare.errors import ArgumentError, DataError
 from stare.evals.stats.counts import BenchCounts
 from stare.evals.stats.distributions import normal_quantile, t_quantile, t_two_sided
 from stare.evals.stats.errors import (
+    N_BOOT,
     Estimate,
     Floats,
     jsonable,
@@ -55,7 +56,7 @@ class Difference:
     b: float
     delta: Estimate
     """b - a over the common problems; its intervals, paired, are for problems like these: `ci` by
-    the bootstrap, `ci_t` by Student's t, which is the one to trust for few problems."""
+    the bootstrap, `ci_t` by Student's t."""
     ci_sampling: tuple[float, float]
     """Interval on these very problems, from re-sampling alone."""
     better: int
@@ -108,6 +109,7 @@ def compare_counts(
     benches: Sequence[str] = (),
     alpha: float = 0.05,
     seed: int = 0,
+    n_boot: int = N_BOOT,
 ) -> Comparison:
     """Compare run B with run A, paired by problem.
 
@@ -117,6 +119,7 @@ def compare_counts(
         benches: benchmarks to compare; default: all that both have.
         alpha: intervals cover 1 - alpha; `detectable` is at this level.
         seed: of the resampling and of the random permutations.
+        n_boot: resamples for `delta.ci`.
 
     Raises:
         DataError: a benchmark is not in both, or has no problem in common.
@@ -140,9 +143,8 @@ def compare_counts(
             f"no benchmark in common: {', '.join(a)} in the first, {', '.join(b)} in the second"
         )
     pairs = [_Pair.of(a[name], b[name]) for name in names]
-    found = [
-        _difference(name, [pair], alpha, seed) for name, pair in zip(names, pairs, strict=True)
-    ]
+    options = _Options(alpha, seed, n_boot)
+    found = [_difference(name, [pair], options) for name, pair in zip(names, pairs, strict=True)]
     these = holm({one.name: one.these.p for one in found})
     like_these = holm({one.name: one.like_these.p for one in found})
     found = [
@@ -151,7 +153,7 @@ def compare_counts(
     ]
     average = None
     if len(found) > 1:
-        average = _difference(f"mean of {len(found)}", pairs, alpha, seed)
+        average = _difference(f"mean of {len(found)}", pairs, options)
     return Comparison(
         benchmarks=tuple(found),
         average=average,
@@ -159,6 +161,12 @@ def compare_counts(
         only_a=tuple(name for name in a if name not in b),
         only_b=tuple(name for name in b if name not in a),
     )
+
+
+class _Options(NamedTuple):
+    alpha: float
+    seed: int
+    n_boot: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +198,14 @@ class _Pair:
         return rate_variance(self.a.c, self.a.n) + rate_variance(self.b.c, self.b.n)
 
 
-def _difference(name: str, pairs: Sequence[_Pair], alpha: float, seed: int) -> Difference:
+def _difference(name: str, pairs: Sequence[_Pair], options: _Options) -> Difference:
+    alpha, seed, n_boot = options
     keys = [f"{at:03}" for at in range(len(pairs))]
     deltas = dict(zip(keys, (pair.deltas() for pair in pairs), strict=True))
     variances = dict(zip(keys, (pair.variances() for pair in pairs), strict=True))
-    delta = macro_estimate(deltas, variances, level=1.0 - alpha, seed=seed, bounds=(-1.0, 1.0))
+    delta = macro_estimate(
+        deltas, variances, level=1.0 - alpha, seed=seed, n_boot=n_boot, bounds=(-1.0, 1.0)
+    )
     df = satterthwaite([se_problems(one) for one in deltas.values()], list(deltas.values()))
     half = normal_quantile(1.0 - alpha / 2.0) * delta.se_sampling
     n_a = [n for pair in pairs for n in pair.a.n]
