@@ -78,7 +78,7 @@ class AdaptedRow:
 def adapt(
     rows: Sequence[Mapping[str, Any]],
     steps: Sequence[str],
-    fields: Fields = Fields(),  # noqa: B008 - frozen
+    fields: Fields = Fields(),
 ) -> tuple[list[AdaptedRow], list[str]]:
     r"""Rows in our terms, and notes on what was done to them.
 

@@ -116,9 +116,7 @@ def _gold_place(row: AdaptedRow, place: int, manifest: Manifest) -> int | None:
     return hashes.index(pinned) if pinned in hashes else None
 
 
-def _exact(
-    rows: Sequence[AdaptedRow], places: Sequence[int | None], manifest: Manifest
-) -> Match:
+def _exact(rows: Sequence[AdaptedRow], places: Sequence[int | None], manifest: Manifest) -> Match:
     identity = manifest.identity
     assert identity is not None
     notes = []
@@ -233,9 +231,7 @@ def _wrong_golds(
     return text
 
 
-def _too_few(
-    rows: Sequence[AdaptedRow], places: Sequence[int | None], manifest: Manifest
-) -> str:
+def _too_few(rows: Sequence[AdaptedRow], places: Sequence[int | None], manifest: Manifest) -> str:
     identity = manifest.identity
     assert identity is not None
     found = {place for place in places if place is not None}

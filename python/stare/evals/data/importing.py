@@ -152,8 +152,11 @@ def _refusal(match: Match, *, named: bool) -> DataMismatchError:
             f"the rows are none of {', '.join(n for n in names() if _importable(n))}\n"
             f"hint: import them {own}; or --bench NAME says why they are not that one"
         )
-    lines = [f"this is not {name}: {match.reason}" if named else f"closest to {name}, but not it: "
-             f"{match.reason}"]
+    lines = [
+        f"this is not {name}: {match.reason}"
+        if named
+        else f"closest to {name}, but not it: {match.reason}"
+    ]
     lines.append(f"expected: {match.manifest.rows} rows, {match.manifest.title}")
     if match.contains_all and len(match.places) > match.manifest.rows:
         lines.append(f"hint: keep only the {match.manifest.rows} rows of {name}: --pick")

@@ -73,7 +73,10 @@ class Benchmark:
     header: Header
 
     def fingerprint(self) -> dict[str, Any]:
-        """What a run records about its data: equal fingerprints, equal problems and golds."""
+        """What a run records about its data.
+
+        Equal fingerprints mean equal problems and golds, up to their normal forms.
+        """
         fields = self.header.to_json()
         del fields[HEADER]
         return fields
@@ -254,7 +257,8 @@ def _check(
         "golds": golds_sha256([gold for _, gold in pairs]) == pinned.golds_sha256,
         "custom": False,
     }
-    if not same.get(header.identity, False) or len(rows) != len(pinned.rows):
+    ids = [row.id for row in rows]
+    if not same.get(header.identity, False) or ids != [row.id for row in pinned.rows]:
         raise _damaged(where, f"it is not the {bench} that this version pins", bench)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from stare.errors import DataError, MissingExtraError
 
-__all__ = ["HEADER", "SUFFIXES", "read_rows"]
+__all__ = ["HEADER", "SUFFIXES", "data_files", "read_rows"]
 
 HEADER = "stare_benchmark"
 """Key of the first line of a file of the local store; importing such a file skips the line."""
@@ -31,13 +31,12 @@ def read_rows(path: Path) -> list[Row]:
         MissingExtraError: a Parquet file, and neither pyarrow nor datasets is installed.
     """
     if path.is_dir():
-        files = sorted(p for p in path.iterdir() if p.suffix.lower() in _READERS and p.is_file())
-        if not files:
-            raise DataError(f"{path}: no data files in the folder\nhint: {_SUFFIX_HINT}")
-        return [row for file in files for row in read_rows(file)]
+        return [row for file in data_files(path) for row in read_rows(file)]
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise DataError(f"{path}: cannot read files that end in {path.suffix!r}\nhint: {_SUFFIX_HINT}")
+        raise DataError(
+            f"{path}: cannot read files that end in {path.suffix!r}\nhint: {_SUFFIX_HINT}"
+        )
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -46,6 +45,20 @@ def read_rows(path: Path) -> list[Row]:
     if not rows:
         raise DataError(f"{path}: no rows in the file")
     return rows
+
+
+def data_files(path: Path) -> list[Path]:
+    """The file itself, or the data files of a folder, in the order of their names.
+
+    Raises:
+        DataError: a folder without any.
+    """
+    if not path.is_dir():
+        return [path]
+    files = sorted(p for p in path.iterdir() if p.suffix.lower() in _READERS and p.is_file())
+    if not files:
+        raise DataError(f"{path}: no data files in the folder\nhint: {_SUFFIX_HINT}")
+    return files
 
 
 def _text(raw: bytes, path: Path) -> str:

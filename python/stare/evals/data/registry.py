@@ -174,10 +174,14 @@ def names() -> tuple[str, ...]:
 
 
 _ORDER = {
-    name: place
-    for place, name in enumerate(
-        "aime24 aime25 amc23 math500 minerva_math olympiadbench olympiadbench674 gsm8k".split()
-    )
+    "aime24": 0,
+    "aime25": 1,
+    "amc23": 2,
+    "math500": 3,
+    "minerva_math": 4,
+    "olympiadbench": 5,
+    "olympiadbench674": 6,
+    "gsm8k": 7,
 }
 
 
