@@ -592,8 +592,14 @@ def test_fetch_refuses_a_wrong_set(toy: Manifest, tmp_path: Path, hub: dict[Any,
 
 
 def test_fetch_offline_names_the_import(toy: Manifest, tmp_path: Path, hub: dict[Any, Any]) -> None:
-    with pytest.raises(DataError, match=r"no source could be reached(.|\n)*data import PATH"):
+    with pytest.raises(
+        fetching.UnreachableError, match=r"no source could be reached(.|\n)*data import PATH"
+    ):
         fetching.fetch("toy", tmp_path)
+    hub["b/toy", "I"] = FileNotFoundError("no such data set")
+    with pytest.raises(DataError, match="no such data set") as caught:
+        fetching.fetch("toy", tmp_path)
+    assert not isinstance(caught.value, fetching.UnreachableError)
     with pytest.raises(DataError, match=r"no source on the Hub(.|\n)*Qwen2.5-Math"):
         fetching.fetch("olympiadbench", tmp_path)
 

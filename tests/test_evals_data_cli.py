@@ -171,6 +171,7 @@ def test_fetch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     assert json.loads(out)["imported"] == []
     assert len(json.loads(out)["failed"]) == 6
     assert "no route to host" in err
+    assert "no network, so not tried: aime25, amc23" in err
     assert "data import PATH --bench aime24" in err
 
 

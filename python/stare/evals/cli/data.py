@@ -176,7 +176,7 @@ def _table(columns: list[str], rows: list[list[str]], right: tuple[int, ...] = (
 
 
 def _fetch(args: argparse.Namespace) -> int:
-    from stare.evals.data.fetching import fetch
+    from stare.evals.data.fetching import UnreachableError, fetch
     from stare.evals.data.local import data_folder
     from stare.evals.data.registry import load_manifest
     from stare.evals.suite import SUITES
@@ -192,6 +192,11 @@ def _fetch(args: argparse.Namespace) -> int:
         except DataError as error:
             _say(f"stare-eval: {error}")
             failed.append(name)
+            if isinstance(error, UnreachableError):  # the others would wait for the same network
+                failed += (left := wanted[wanted.index(name) + 1 :])
+                if left:
+                    _say(f"stare-eval: no network, so not tried: {', '.join(left)}")
+                break
             continue
         _report(result)
         done.append(result.header.to_json())

@@ -12,12 +12,16 @@ from typing import Any
 from stare.errors import DataError, MissingExtraError
 from stare.evals.data.adapt import Fields
 from stare.evals.data.identify import DataMismatchError
-from stare.evals.data.importing import Imported, import_rows
+from stare.evals.data.importing import Imported, identify, import_rows
 from stare.evals.data.registry import Manifest, Source, load_manifest
 
-__all__ = ["fetch", "load_source"]
+__all__ = ["UnreachableError", "fetch", "load_source"]
 
 _REASON_CHARS = 200
+
+
+class UnreachableError(DataError):
+    """No source of a benchmark answered: most likely there is no network."""
 
 
 def fetch(
@@ -39,7 +43,8 @@ def fetch(
         ArgumentError: no benchmark has that name.
         MissingExtraError: `datasets` is not installed.
         DataMismatchError: sources were reached, and none has the pinned rows.
-        DataError: no source could be reached, or none is known.
+        UnreachableError: no source could be reached.
+        DataError: none is known, or none could be read.
     """
     manifest = load_manifest(bench)
     if manifest.bundled:
@@ -49,7 +54,7 @@ def fetch(
         _datasets(f"fetching {bench}")
     failures: list[str] = []
     weaker: list[tuple[Source, list[Mapping[str, Any]]]] = []
-    mismatch = False
+    mismatch, answered = False, False
     for source in manifest.sources:
         say(f"{bench}: {_named(source)}")
         try:
@@ -59,7 +64,9 @@ def fetch(
         except Exception as error:  # whatever a library or a network may raise: try the next
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             failures.append(f"{_named(source)}: {type(error).__name__}: {first[:_REASON_CHARS]}")
+            answered = answered or not isinstance(error, (ConnectionError, TimeoutError))
             continue
+        answered = True
         try:
             return _import(rows, source, manifest, folder, exact=True)
         except _WeakerOnly:
@@ -69,8 +76,10 @@ def fetch(
             failures.append(f"{_named(source)}: {str(error).splitlines()[0]}")
     for source, rows in weaker:
         return _import(rows, source, manifest, folder, exact=False)
-    kind = DataMismatchError if mismatch else DataError
-    raise kind(_nothing(manifest, failures, mismatch=mismatch))
+    text = _nothing(manifest, failures, mismatch=mismatch)
+    if mismatch:
+        raise DataMismatchError(text)
+    raise DataError(text) if answered or not manifest.sources else UnreachableError(text)
 
 
 class _WeakerOnly(Exception):  # noqa: N818 - a signal, never seen by a caller
@@ -80,8 +89,6 @@ class _WeakerOnly(Exception):  # noqa: N818 - a signal, never seen by a caller
 def _import(
     rows: list[Mapping[str, Any]], source: Source, manifest: Manifest, folder: Path, *, exact: bool
 ) -> Imported:
-    from stare.evals.data.importing import identify
-
     fields = Fields(problem=source.problem, gold=source.gold)
     if exact and identify(rows, manifest.name, fields)[0].identity == "golds":
         raise _WeakerOnly
