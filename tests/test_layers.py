@@ -140,7 +140,6 @@ def test_imports_only_go_down(path: Path):
         ("stare.evals.run", "from stare import reweight"),
         ("stare.train.run", "from stare.train.cli import main"),
         ("stare.train.run", "from . import cli"),
-        ("stare.evals.cli.run", "from stare.train.cli import main"),
         ("stare.rollout.hf", "from stare.train.config import TrainConfig"),
         ("stare.demo.tasks", "from stare.train import run"),
         ("stare.integrations.trl", "from stare.rollout.sampler import Sampler"),
