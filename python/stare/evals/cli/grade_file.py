@@ -1,4 +1,4 @@
-"""The command `stare-eval`: grade recorded completions, compute pass@k."""
+"""The verb `grade FILE.jsonl`: grade recorded completions against gold answers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from stare.errors import DataError, StareError
 from stare.types import Verdict
 from stare.verify import Grade, grade_batch
 
-__all__ = ["main"]
+__all__ = ["add", "add_arguments", "run"]
 
 _CHUNK = 512
 _PROGRESS_AFTER_S = 2.0
@@ -50,47 +50,23 @@ example:
   stare-eval grade samples.jsonl > verdicts.jsonl
 """
 
-_PASSK_HELP = """
-The chance that at least one of k samples drawn without replacement from n, of which c are correct,
-is correct: 1 - C(n-c, k) / C(n, k). One value a line, in the order of k; "nan" where k > n, since
-samples that were not drawn say nothing.
-"""
 
-_PASSK_EXAMPLE = """\
-example:
-  stare-eval passk -n 32 -c 5 -k 1 8 32
-"""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run `stare-eval` with `argv` (default: the command line) and return its exit code."""
-    args = _parser().parse_args(argv)
-    try:
-        return int(args.run(args))
-    except (StareError, OSError) as error:
-        print(f"stare-eval: {error}", file=sys.stderr)
-        return 1
-
-
-def _parser() -> argparse.ArgumentParser:
-    def add(name: str, summary: str, text: str, example: str) -> argparse.ArgumentParser:
-        return commands.add_parser(
-            name,
-            help=summary,
-            description=summary[0].upper() + summary[1:] + ".\n" + text,
-            epilog=example + "\n" + _EXIT_CODES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-
-    parser = argparse.ArgumentParser(
-        prog="stare-eval",
-        description="Grade recorded completions and summarise them, without a model.",
-        epilog="`stare-eval COMMAND --help` shows formats and examples.\n\n" + _EXIT_CODES,
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to the command line."""
+    summary = "grade completions against gold answers"
+    grade = commands.add_parser(
+        "grade",
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".\n" + _GRADE_HELP,
+        epilog=_GRADE_EXAMPLE + "\n" + _EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add_arguments(grade)
+    grade.set_defaults(run=run)
 
-    grade = add("grade", "grade completions against gold answers", _GRADE_HELP, _GRADE_EXAMPLE)
+
+def add_arguments(grade: argparse.ArgumentParser) -> None:
+    """Add the arguments of grading a file."""
     grade.add_argument("file", metavar="FILE.jsonl", help="the rows; - reads them from stdin")
     grade.add_argument(
         "--threads",
@@ -99,28 +75,21 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="threads (default 0: STARE_NUM_THREADS, or all cores)",
     )
-    grade.set_defaults(run=_grade)
 
-    passk = add("passk", "unbiased pass@k from counts", _PASSK_HELP, _PASSK_EXAMPLE)
-    passk.add_argument("-n", type=_count, required=True, help="samples drawn")
-    passk.add_argument("-c", type=_count, required=True, help="samples that are correct")
-    passk.add_argument("-k", type=_count, required=True, nargs="+", help="one or more k")
-    passk.set_defaults(run=_passk)
-    return parser
+
+def run(args: argparse.Namespace) -> int:
+    """Grade the file; returns the exit code."""
+    try:
+        return _grade(args)
+    except (StareError, OSError) as error:
+        print(f"stare-eval: {error}", file=sys.stderr)
+        return 1
 
 
 def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"must be an integer >= 0, got {text!r}")
     return int(text)
-
-
-def _passk(args: argparse.Namespace) -> int:
-    from stare.passk import pass_at_k
-
-    values = [pass_at_k(args.n, args.c, k) for k in args.k]
-    print(*values, sep="\n")
-    return 0
 
 
 def _grade(args: argparse.Namespace) -> int:
@@ -234,7 +203,3 @@ def _summary(counts: Counter[Verdict], seconds: float) -> str:
     text = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
     share = f"{correct / total:.1%} proved correct"
     return f"{total} rows in {seconds:.2f} s: {text}; {share}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())
