@@ -14,5 +14,5 @@ Example:
     >>> c, n, k = [0, 3, 8, 1], [8, 8, 8, 8], 4
     >>> score = estimate(pass_at_k(c, n, k), metric_variance(pass_at_k, c, n, k))
     >>> f"{score.value:.3f}, re-sampling {score.se_sampling:.3f}, problems {score.se_problems:.3f}"
-    '0.607, re-sampling 0.137, problems 0.230'
+    '0.607, re-sampling 0.130, problems 0.231'
 """

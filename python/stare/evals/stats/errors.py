@@ -237,7 +237,7 @@ def macro_estimate(
         note = "one problem: its spread over problems is not known"
     elif se == 0.0:
         ci = ci_t = _unanimous(figures, level, bounds)
-        note = "all problems score alike: the interval is an exact bound"
+        note = "no spread over problems: the interval is an exact bound"
     else:
         parts = [resampled_means(one, n_boot, [seed, at]) for at, one in enumerate(figures)]
         total = np.sum(parts, axis=0) / len(parts)
