@@ -4,9 +4,9 @@
 - `errors`: mean with two labelled standard errors and intervals; average over benchmarks.
 - `counts`: reads them from a results.json; `compare`, `significance`: two runs, paired by problem.
 - `published`: a run against the paper's table; `power`: what a design can detect.
-- `tables`: comparisons as text.
+- `settings`: whether two runs were made alike; `tables`: comparisons as text.
 
-Only `counts` and `published` read files. See docs/eval-statistics.md.
+Only `counts`, `published` and `settings` read files. See docs/eval-statistics.md.
 
 Example:
     >>> from stare.evals.stats.errors import estimate, metric_variance
