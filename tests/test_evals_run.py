@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals_runs import content, mock_config, whole_lines
-from stare.errors import ArgumentError, ConfigError, DataError, RunError
+from stare.errors import ArgumentError, ConfigError, DataError, MissingExtraError, RunError
 from stare.evals.config import Shard
 from stare.evals.crew import gpu_slices, visible_gpus
 from stare.evals.dispatch import MAX_DEATHS, MAX_REFUSALS, Dispatcher
@@ -171,13 +172,15 @@ def test_a_worker_that_is_killed_is_replaced_and_its_samples_are_made(tmp_path, 
     assert content(tmp_path / "a") == reference
 
 
+@pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_says_so_and_keeps_what_is_there(tmp_path, number):
-    process = start(tmp_path / "a", 1, delay=0.1)
+def test_interrupted_says_so_and_keeps_what_is_there(tmp_path, number, workers):
+    process = start(tmp_path / "a", workers, delay=0.1)
     while not (tmp_path / "a/samples").is_dir() or whole_lines(tmp_path / "a") < 8:
         time.sleep(0.02)
     begin = time.monotonic()
-    process.send_signal(number)
+    # Ctrl-C goes to the whole group, kill to one process.
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     _, words = process.communicate(timeout=30)
     assert time.monotonic() - begin < 5
     assert process.returncode == 5
@@ -216,6 +219,31 @@ def test_append_log_keeps_whole_lines(tmp_path_factory, cut: int):
     assert found[-1] == {"i": 99}
     assert found[:-1] == rows[: len(found) - 1]
     assert len(found) - 1 >= data.count(b"\n")
+
+
+def test_a_worker_that_stalls_is_replaced_and_gives_up_in_the_end(tmp_path):
+    changes = {"backend_args": {"delay": 30.0}, "stall_limit": 0.4, "concurrency": 2}
+    with pytest.raises(BackendError, match=r"died 3 times without a sample.*it said: no sample in"):
+        run(tmp_path / "a", "mini:1", **changes)
+    assert content(tmp_path / "a") == []
+
+
+def test_a_crash_of_a_worker_is_named(tmp_path, monkeypatch):
+    config = mock_config("mini:1", workers=2, backend_args={"colour": 1})
+    with pytest.raises(BackendError, match="unexpected keyword argument 'colour'"):
+        generate(prepare(config), RunFolder(tmp_path / "a"), quiet=True)
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_ray_does_not_change_samples(tmp_path, reference):
+    run(tmp_path / "a", "mini:4", workers=2, ray=True)
+    assert content(tmp_path / "a") == reference
+
+
+def test_without_ray_its_absence_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"stare-rl\[ray\]"):
+        run(tmp_path / "a", workers=2, ray=True)
 
 
 # --- who may write, and what is refused ----------------------------------------------------------
