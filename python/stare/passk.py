@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stare.errors import ArgumentError
 
-__all__ = ["mean_and_standard_error", "pass_at_k", "problem_bootstrap"]
+__all__ = ["bootstrap_means", "mean_and_standard_error", "pass_at_k", "problem_bootstrap"]
 
 _BLOCK = 1 << 20
 """Resampled values drawn at a time, so that memory does not grow with `n_boot`."""
@@ -126,11 +126,33 @@ def problem_bootstrap(
         >>> 0.38 < low < 0.42 and 0.58 < high < 0.62
         True
     """
+    if not 0.0 < level < 1.0:
+        raise ArgumentError(f"level must lie in (0, 1), got {level!r}")
+    means = bootstrap_means(values, n_boot=n_boot, seed=seed)
+    low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return float(low), float(high)
+
+
+def bootstrap_means(
+    values: Sequence[float] | NDArray[Any], *, n_boot: int = 2000, seed: int | Sequence[int] = 0
+) -> NDArray[np.float64]:
+    """Means of `n_boot` resamples of the problems: (n_boot,).
+
+    Args:
+        values: (P,) one figure a problem.
+        n_boot: resamples.
+        seed: of the resampling; two series of resamples are independent if their seeds differ.
+
+    Raises:
+        ArgumentError: there is no value, one is not finite, or `n_boot` is out of range.
+
+    Example:
+        >>> bootstrap_means([0.0, 1.0], n_boot=3).shape
+        (3,)
+    """
     array = _problem_values(values)
     if n_boot < 1:
         raise ArgumentError(f"n_boot must be >= 1, got {n_boot!r}")
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level must lie in (0, 1), got {level!r}")
     generator = np.random.default_rng(seed)
     means = np.empty(n_boot)
     step = max(1, _BLOCK // array.size)
@@ -138,8 +160,7 @@ def problem_bootstrap(
         stop = min(start + step, n_boot)
         draws = generator.integers(array.size, size=(stop - start, array.size))
         means[start:stop] = array[draws].mean(axis=1)
-    low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return float(low), float(high)
+    return means
 
 
 def _problem_values(values: Sequence[float] | NDArray[Any]) -> NDArray[np.float64]:

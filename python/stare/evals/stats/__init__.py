@@ -1,0 +1,1 @@
+"""Metrics, errors and comparisons of scores: pure functions of counts, no I/O."""
