@@ -19,7 +19,14 @@
 mod boxes;
 mod compare;
 mod extract;
+pub mod limits;
 mod number;
+mod relate;
+mod syntax;
+pub mod tree;
+mod units;
+mod value;
+mod verdict;
 
 use std::num::NonZeroUsize;
 
@@ -27,6 +34,7 @@ use crate::parallel;
 
 pub use compare::compare;
 pub use extract::extract;
+pub use verdict::{Reason, Verdict};
 
 /// Completions longer than this (1 MiB) are not scanned: undecided, reason `limit`.
 pub const MAX_COMPLETION_BYTES: usize = 1 << 20;
@@ -36,80 +44,6 @@ pub const MAX_ANSWER_BYTES: usize = 4096;
 
 /// Below this many pairs a thread costs more than the work it takes over.
 const MIN_PAIRS_PER_THREAD: usize = 64;
-
-/// Outcome of comparing an answer with a gold answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Proved equal.
-    Correct,
-    /// Proved different, or no answer was given.
-    Incorrect,
-    /// Neither was proved.
-    Undecided,
-}
-
-impl Verdict {
-    /// The name that users see.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Correct => "correct",
-            Self::Incorrect => "incorrect",
-            Self::Undecided => "undecided",
-        }
-    }
-}
-
-/// Why a verdict came out as it did. Each reason belongs to exactly one verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// Both sides are written the same, wrappers and surrounding space aside.
-    Identical,
-    /// Equal as exact rationals.
-    EqualNumbers,
-    /// One side is the other's correct rounding to at least six significant digits.
-    RoundedDecimal,
-    /// Different as exact rationals.
-    DifferentNumbers,
-    /// The completion declares no answer, or its last box is empty or unterminated.
-    NoAnswer,
-    /// A `<think>` block never closes.
-    UnclosedThink,
-    /// The gold is empty or not a number this module reads.
-    GoldUnparsed,
-    /// The answer is not a number this module reads.
-    AnswerUnparsed,
-    /// The completion, the answer or the gold is longer than the limit.
-    Limit,
-}
-
-impl Reason {
-    /// The name that users see.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Identical => "identical",
-            Self::EqualNumbers => "equal-numbers",
-            Self::RoundedDecimal => "rounded-decimal",
-            Self::DifferentNumbers => "different-numbers",
-            Self::NoAnswer => "no-answer",
-            Self::UnclosedThink => "unclosed-think",
-            Self::GoldUnparsed => "gold-unparsed",
-            Self::AnswerUnparsed => "answer-unparsed",
-            Self::Limit => "limit",
-        }
-    }
-
-    /// The verdict that this reason stands for.
-    #[must_use]
-    pub const fn verdict(self) -> Verdict {
-        match self {
-            Self::Identical | Self::EqualNumbers | Self::RoundedDecimal => Verdict::Correct,
-            Self::DifferentNumbers | Self::NoAnswer | Self::UnclosedThink => Verdict::Incorrect,
-            Self::GoldUnparsed | Self::AnswerUnparsed | Self::Limit => Verdict::Undecided,
-        }
-    }
-}
 
 /// What became of one completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
