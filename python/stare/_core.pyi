@@ -38,7 +38,7 @@ class _Explanation(TypedDict):
     verdict: _Verdict
     reason: str
     extracted: str | None
-    how: Literal["box", "boxes", "hashes", "marker", "maths", "number"] | None
+    how: Literal["box", "boxes", "hashes", "marker", "line", "maths", "number"] | None
     tree: str | None  # None: there is no answer, or it was not read
     golds: list[_ExplainedGold]  # each compared on its own
 
@@ -142,7 +142,7 @@ def compare_answers(
     """Compare an answer with a gold answer; verdict and reason."""
 
 def answer_key(answer: str, /) -> str | None:
-    """The same text for equal answers; None if the answer is not read."""
+    """The same text for equal answers; None if there is nothing to read, or too much."""
 
 def grade_answers(
     pairs: Sequence[tuple[str, Sequence[str]]],
