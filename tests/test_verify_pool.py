@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pool_engines
 import pytest
 
+import pool_engines
 import stare
 from stare.errors import ArgumentError
 from stare.verify.pool import PoolConfig, Reply, WorkerPool

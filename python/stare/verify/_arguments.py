@@ -9,10 +9,21 @@ from typing import Literal, get_args
 
 from stare.errors import ArgumentError, ConfigError
 
-__all__ = ["Profile", "Tolerance", "pairs_of", "profile_of", "thread_count", "tolerance_of", "utf8"]
+__all__ = [
+    "Pair",
+    "Profile",
+    "Tolerance",
+    "pairs_of",
+    "profile_of",
+    "thread_count",
+    "tolerance_of",
+    "utf8",
+]
 
 Profile = Literal["reward", "eval", "math_verify"]
 Tolerance = float | Literal["gold-digits"] | None
+Pair = tuple[str, list[str]]
+"""A completion and its gold answers."""
 
 
 def profile_of(profile: str) -> str:
@@ -34,9 +45,7 @@ def tolerance_of(tolerance: Tolerance) -> Tolerance:
     return float(tolerance)
 
 
-def pairs_of(
-    completions: Sequence[str], golds: Sequence[str | Sequence[str]]
-) -> list[tuple[str, list[str]]]:
+def pairs_of(completions: Sequence[str], golds: Sequence[str | Sequence[str]]) -> list[Pair]:
     """Check completions and golds, and make each gold a list."""
     if isinstance(completions, str) or isinstance(golds, str):
         raise ArgumentError("completions and golds must be lists of strings, got a string")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stare import _core
 from stare.types import Verdict
 from stare.verify._arguments import Profile, Tolerance, pairs_of, profile_of, tolerance_of
 from stare.verify.fallback import Judgement, count_pairs
 from stare.verify.grading import Grade, ask_fallback
+
+if TYPE_CHECKING:
+    from stare._core import _ExplainedGold
 
 __all__ = ["Explanation", "GoldExplanation", "explain"]
 
@@ -68,23 +72,20 @@ def explain(
     judged: dict[str, Judgement] = {}
     if fallback:
         count_pairs(1)
-        judged = ask_fallback(graded, [golds], profile, tolerance)[0]
+        judged = ask_fallback(graded, [(completion, golds)], profile, tolerance)[0]
     return Explanation(
         grade=graded[0],
         how=told["how"],
         tree=told["tree"],
-        golds=tuple(
-            GoldExplanation(
-                text=one["text"],
-                tree=one["tree"],
-                verdict=(
-                    judged[one["text"]].verdict
-                    if one["text"] in judged
-                    else Verdict(one["verdict"])
-                ),
-                reason=one["reason"],
-                fallback=judged[one["text"]].detail if one["text"] in judged else None,
-            )
-            for one in told["golds"]
-        ),
+        golds=tuple(_gold(one, judged.get(one["text"])) for one in told["golds"]),
+    )
+
+
+def _gold(told: _ExplainedGold, judged: Judgement | None) -> GoldExplanation:
+    return GoldExplanation(
+        text=told["text"],
+        tree=told["tree"],
+        verdict=Verdict(told["verdict"]) if judged is None else judged.verdict,
+        reason=told["reason"],
+        fallback=None if judged is None else judged.detail,
     )

@@ -9,6 +9,7 @@ from typing import Literal
 from stare import _core
 from stare.types import Verdict
 from stare.verify._arguments import (
+    Pair,
     Profile,
     Tolerance,
     pairs_of,
@@ -188,7 +189,7 @@ def grade_batch(
     grades = [Grade(Verdict(verdict), found, "rust", reason) for verdict, found, reason in graded]
     if fallback:
         count_pairs(len(grades))
-        ask_fallback(grades, [several for _, several in pairs], profile, tolerance)
+        ask_fallback(grades, pairs, profile, tolerance)
     return grades
 
 
@@ -216,45 +217,55 @@ async def grade_batch_async(
 
 
 def ask_fallback(
-    grades: list[Grade], golds: Sequence[list[str]], profile: Profile, tolerance: Tolerance
+    grades: list[Grade], pairs: Sequence[Pair], profile: Profile, tolerance: Tolerance
 ) -> list[dict[str, Judgement]]:
     """Put what is undecided to the fallback and write what it decides into `grades`.
 
+    Args:
+        grades: [N] grades by the core; changed in place.
+        pairs: [N] what was graded.
+        profile: as in the call.
+        tolerance: as in the call.
+
     Returns:
-        [N] what the fallback said about each gold it was asked about.
+        [N] what the fallback said about each gold that it was asked about.
     """
     said: list[dict[str, Judgement]] = [{} for _ in grades]
-    questions: list[tuple[int, str, str]] = []
-    decided: dict[int, list[Verdict]] = {}
-    for index, graded in enumerate(grades):
-        answer = graded.extracted
-        if answer is None or graded.verdict is not Verdict.UNDECIDED:
-            continue
-        for gold in golds[index]:
-            verdict, reason = _core.compare_answers(answer, gold, tolerance=tolerance)
-            if reason in FALLBACK_REASONS:
-                questions.append((index, answer, gold))
-            else:
-                decided.setdefault(index, []).append(Verdict(verdict))
-    if not questions:
+    # Each gold alone: with another gold, another answer may have been taken (one box or several).
+    alone = [
+        (index, pairs[index][0], gold)
+        for index, graded in enumerate(grades)
+        if graded.extracted is not None and graded.verdict is Verdict.UNDECIDED
+        for gold in dict.fromkeys(pairs[index][1])
+    ]
+    if not alone:
         return said
+    graded_alone = _core.grade_answers(
+        [(completion, [gold]) for _, completion, gold in alone],
+        profile=profile,
+        tolerance=tolerance,
+        threads=1,
+    )
+    verdicts: dict[int, list[Verdict]] = {}
+    questions: list[tuple[int, str, str]] = []
+    for (index, _, gold), (verdict, answer, reason) in zip(alone, graded_alone, strict=True):
+        if reason in FALLBACK_REASONS and answer is not None:
+            questions.append((index, answer, gold))
+        else:
+            verdicts.setdefault(index, []).append(Verdict(verdict))
     judged = judge(
         [(answer, gold) for _, answer, gold in questions],
         any_difference_counts=tolerance is None,
         parity=profile == "math_verify",
     )
-    for (index, _, gold), one in zip(questions, judged, strict=True):
+    for (index, answer, gold), one in zip(questions, judged, strict=True):
         said[index][gold] = one
-    for index in {index for index, _, _ in questions}:
-        verdicts = [one.verdict for one in said[index].values()] + decided.get(index, [])
-        grades[index] = _combined(grades[index], verdicts)
+        verdicts.setdefault(index, []).append(one.verdict)
+        if one.verdict is Verdict.CORRECT:
+            grades[index] = Grade(Verdict.CORRECT, answer, "math-verify", "fallback-equal")
+    for index, all_of in verdicts.items():
+        if set(all_of) == {Verdict.INCORRECT}:
+            grades[index] = Grade(
+                Verdict.INCORRECT, grades[index].extracted, "math-verify", "fallback-different"
+            )
     return said
-
-
-def _combined(graded: Grade, verdicts: Sequence[Verdict]) -> Grade:
-    """Right against any gold is right, wrong against all of them is wrong."""
-    if Verdict.CORRECT in verdicts:
-        return Grade(Verdict.CORRECT, graded.extracted, "math-verify", "fallback-equal")
-    if all(verdict is Verdict.INCORRECT for verdict in verdicts):
-        return Grade(Verdict.INCORRECT, graded.extracted, "math-verify", "fallback-different")
-    return graded
