@@ -17,6 +17,7 @@ __all__ = ["engine"]
 _NODES = 256
 _POINTS = 3
 _DIGITS = 50
+_UNDERFLOW = 5e-324
 
 
 def engine() -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -111,7 +112,8 @@ def _smallest(value: Any) -> float:
 
 def _size(number: Any) -> float:
     try:
-        return float(abs(number.evalf(15)))
+        modulus = abs(number.evalf(15))
+        return float(modulus) or (_UNDERFLOW if modulus != 0 else 0.0)
     except (TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError):
         return 0.0
 
@@ -144,8 +146,9 @@ def _at(expression: Any, point: dict[str, Any]) -> Any:
 
 def _relative(a: Any, b: Any) -> float | None:
     try:
-        scale = max(float(abs(a)), float(abs(b)))
-        gap = float(abs(a - b)) / scale if scale else 0.0
+        a_size, b_size = abs(a), abs(b)
+        scale = a_size if a_size > b_size else b_size
+        gap = float(abs(a - b) / scale) if scale != 0 else 0.0
     except (TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError):
         return None
     return gap if gap < float("inf") else None

@@ -19,6 +19,7 @@ _APART = 1e-9
 
 _COMMAND = re.compile(r"\\[A-Za-z]+|\\.")
 _LETTERS = re.compile(r"[A-Za-z]{2,}")
+_SUBSCRIPT = re.compile(r"_\{[^{}]*\}")
 _DIFFERENTIAL = re.compile(r"d[a-z]")
 
 
@@ -42,6 +43,12 @@ def _has(pattern: str) -> Callable[[str, str], bool]:
     return lambda gold, answer: bool(found(gold) or found(answer))
 
 
+def _states(pattern: str) -> Callable[[str, str], bool]:
+    """The same, outside subscripts: the `k=1` below a sum states nothing."""
+    found = re.compile(pattern).search
+    return lambda gold, answer: any(found(_SUBSCRIPT.sub("", side)) for side in (gold, answer))
+
+
 def _words(gold: str, answer: str) -> bool:
     """Letters in a row that differ between the sides: words, or functions without a backslash."""
     sides = (
@@ -60,8 +67,14 @@ _STRING_RULES: tuple[tuple[str, Callable[[str, str], bool]], ...] = (
     ("text", _has(r"\\(text\w*|mbox|math(rm|it|bf|sf|tt)|operatorname|hbox)\b")),
     ("words", _words),
     # All equations without real roots are equal; an inequality never equals its interval.
-    ("relation", _has(r"[=<>]|\\(le|ge|leq|geq|leqslant|geqslant|lt|gt|ne|neq|not)(?![A-Za-z])")),
-    ("relation", _has(r"\\(in|ni|notin|sim|approx|equiv|cong|to|mapsto|\w*subset\w*)(?![A-Za-z])")),
+    (
+        "relation",
+        _states(r"[=<>]|\\(le|ge|leq|geq|leqslant|geqslant|lt|gt|ne|neq|not)(?![A-Za-z])"),
+    ),
+    (
+        "relation",
+        _states(r"\\(in|ni|notin|sim|approx|equiv|cong|to|mapsto|\w*subset\w*)(?![A-Za-z])"),
+    ),
     # \gamma is read as a function, \gcd as a product.
     ("function-name", _has(r"\\?gcd|\\?lcm|\\?[gG]amma(?![A-Za-z])|\\(max|min|mod|pmod|bmod)\b")),
     ("set-builder", _has(r"\\\{.*(\\mid|\||\\vert|:|\\colon).*\\\}")),
