@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from importlib.util import find_spec
 from pathlib import Path
 
 from stare.verify import grade
@@ -138,9 +139,13 @@ def table() -> str:
 
 
 def main() -> None:
+    """Print or write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", type=Path, metavar="FILE.md")
     options = parser.parse_args()
+    if find_spec("math_verify") is None:
+        print("skipped: math-verify is missing; pip install -r requirements/bench.txt")
+        return
     if options.write is None:
         print(table())
         return

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,15 @@ from hypothesis import strategies as st
 
 from stare.errors import ArgumentError, ConfigError
 from stare.types import Verdict
-from stare.verify import Grade, equivalent, extract_answer, grade, grade_batch
+from stare.verify import Grade, extract_answer
+from stare.verify import equivalent as any_equivalent
+from stare.verify import grade as any_grade
+from stare.verify import grade_batch as any_grade_batch
+
+# The core alone: tests of the fallback are in test_verify_fallback.py.
+equivalent = partial(any_equivalent, fallback=False)
+grade = partial(any_grade, fallback=False)
+grade_batch = partial(any_grade_batch, fallback=False)
 
 # --- verdicts --------------------------------------------------------------------------------
 
