@@ -1,4 +1,4 @@
-"""docs/verify.md says what the code does: reasons, profiles, rules, and the table of math-verify."""
+"""docs/verify.md says what the code does: reasons, profiles, rules, table of math-verify."""
 
 from __future__ import annotations
 
