@@ -12,8 +12,11 @@ from stare.evals.records import GradeRow, Key
 __all__ = ["Disagreement", "agreement", "disagreements"]
 
 
+_UNKNOWN = frozenset({"undecided", "grader_timeout", "grader_error"})
+
+
 class Disagreement(NamedTuple):
-    """A sample that one grader calls correct and the other does not."""
+    """A sample that is correct for one grader and not for the other, both having decided."""
 
     key: Key
     a: GradeRow
@@ -23,23 +26,25 @@ class Disagreement(NamedTuple):
 def disagreements(
     a: Mapping[Key, GradeRow], b: Mapping[Key, GradeRow]
 ) -> Iterator[Disagreement]:
-    """Samples that count as correct for one grader only, in order."""
-    both = [
-        key
-        for key in a.keys() & b.keys()
-        if (a[key].outcome == "correct") != (b[key].outcome == "correct")
-    ]
+    """Samples that are correct for one grader only, in order; undecided is no disagreement."""
+    both = [key for key in a.keys() & b.keys() if _differ(a[key], b[key])]
     for key in sorted(both, key=lambda k: (k.bench, natural(k.problem_id), k)):
         yield Disagreement(key, a[key], b[key])
+
+
+def _differ(a: GradeRow, b: GradeRow) -> bool:
+    return (a.outcome == "correct") != (b.outcome == "correct") and not (
+        _UNKNOWN & {a.outcome, b.outcome}
+    )
 
 
 def agreement(a: Mapping[Key, GradeRow], b: Mapping[Key, GradeRow]) -> dict[str, Any]:
     """Counts of the outcomes side by side.
 
     Returns:
-        `samples` graded by both; `differ`: correct for one only; `opposed`: correct for one,
-        incorrect for the other; `matrix`: outcome of a -> outcome of b -> samples; `benchmarks`:
-        correct by a, correct by b, differing, of each.
+        `samples` graded by both; `differ`: correct for one only, both having decided; `matrix`:
+        outcome of a -> outcome of b -> samples; `benchmarks`: samples, correct by a, correct by b
+        and differing of each.
     """
     matrix: dict[str, Counter[str]] = {}
     benches: dict[str, Counter[str]] = {}
@@ -50,16 +55,10 @@ def agreement(a: Mapping[Key, GradeRow], b: Mapping[Key, GradeRow]) -> dict[str,
         counts["samples"] += 1
         counts["a"] += one == "correct"
         counts["b"] += other == "correct"
-        counts["differ"] += (one == "correct") != (other == "correct")
-    opposed = sum(
-        row.get(other, 0)
-        for one, other in (("correct", "incorrect"), ("incorrect", "correct"))
-        if (row := matrix.get(one)) is not None
-    )
+        counts["differ"] += _differ(a[key], b[key])
     return {
         "samples": sum(one["samples"] for one in benches.values()),
         "differ": sum(one["differ"] for one in benches.values()),
-        "opposed": opposed,
         "matrix": {name: dict(row) for name, row in matrix.items()},
         "benchmarks": {name: dict(one) for name, one in benches.items()},
     }

@@ -17,17 +17,24 @@ from pathlib import Path
 from typing import Any
 
 from stare.errors import DataError, RunError
+from stare.evals.files import write_json, write_text
 from stare.evals.graders import GRADERS, Grader, Question, grade_questions, grader_named
 from stare.evals.problems import RunProblem, golds_hash, load_problems
 from stare.evals.records import SCHEMA, GradeRow, Key, Outcome, Sample, text_hash
+from stare.evals.run_facts import answered, benches_of
 from stare.evals.store import RunFolder
 
 __all__ = [
     "GradeSummary",
+    "StaleGradesError",
+    "Tick",
     "bench_settings",
     "grade_run",
     "grade_settings",
+    "graded_hash",
+    "graders_of",
     "natural",
+    "opened_prompts",
     "read_grades",
 ]
 
@@ -35,6 +42,10 @@ _CHUNK_ROWS = 512
 _CHUNK_CHARACTERS = 8 << 20
 _OPENS_THINKING = ("<think>", "<thinking>", "<thought>", "<reasoning>", "[THINK]")
 Tick = Callable[[int], None]
+
+
+class StaleGradesError(RunError):
+    """Samples have no grade, or that of another text or grader."""
 
 
 @dataclass(slots=True)
@@ -86,7 +97,7 @@ def grade_run(
         RunError: the folder has no samples.
     """
     rules = grader_named(grader)
-    benches = folder.benches()
+    benches = benches_of(folder)
     if not benches:
         raise RunError(f"{folder.path} has no samples\nhint: stare-eval run, or convert")
     problems = {bench: load_problems(folder, bench, data_dir) for bench in benches}
@@ -97,12 +108,12 @@ def grade_run(
     }
     files = _Files(folder.path, grader)
     known = files.known(settings)
-    opened = _opened(folder)
+    opened = opened_prompts(folder)
     summary = GradeSummary(grader)
     lines: dict[Key, str] = {}
     with files.journal(settings) as journal:
         for bench in benches:
-            for chunk in _chunks(folder.samples(bench)):
+            for chunk in _chunks(answered(folder, bench)):
                 rows = _grade_chunk(chunk, rules, problems[bench], settings, known, opened, threads)
                 for row, new in rows:
                     line = json.dumps(row.to_json(), ensure_ascii=True) + "\n"
@@ -125,9 +136,11 @@ def read_grades(folder: RunFolder, grader: str) -> dict[Key, GradeRow]:
         RunError: the run has none.
         DataError: a line is damaged.
     """
-    path = _Files(folder.path, grader).rows
-    if not path.is_file():
-        raise RunError(
+    files = _Files(folder.path, grader)
+    path = files.rows
+    versions = {one["version"] for one in files.settings().values()}
+    if not path.is_file() or versions != {grader_named(grader).version}:
+        raise StaleGradesError(
             f"{folder.path} has no grades by {grader!r}\n"
             f"hint: stare-eval grade {folder.path} --grader {grader}"
         )
@@ -156,10 +169,12 @@ def _order(key: Key) -> tuple[Any, ...]:
     return key.bench, natural(key.problem_id), key.problem_id, key.sample
 
 
-def _opened(folder: RunFolder) -> frozenset[str]:
+def opened_prompts(folder: RunFolder) -> frozenset[str]:
     """Prompts that end by opening the thinking: the response starts inside it."""
     return frozenset(
-        sha for sha, text in folder.prompts().items() if text.rstrip().endswith(_OPENS_THINKING)
+        sha
+        for sha, row in folder.prompts().items()
+        if row.text.rstrip().endswith(_OPENS_THINKING)
     )
 
 
@@ -292,9 +307,9 @@ class _Files:
     def finish(self, settings: dict[str, dict[str, Any]], lines: Iterable[str]) -> None:
         """Put all rows in place, then what they were made with."""
         self.made_with.unlink(missing_ok=True)
-        replace_file(self.rows, lines)
+        write_text(self.rows, "".join(lines))
         content = {"v": SCHEMA, "grader": self.grader, "benchmarks": settings}
-        replace_file(self.made_with, [json.dumps(content, sort_keys=True, indent=1) + "\n"])
+        write_json(self.made_with, content)
         self.part.unlink(missing_ok=True)
 
     def _goes_on(self, settings: dict[str, dict[str, Any]]) -> bool:
@@ -309,20 +324,6 @@ def _ends_a_line(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) == b"\n"
-
-
-def replace_file(target: Path, pieces: Iterable[str]) -> None:
-    """Write a file under another name and put it in place whole."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(pieces)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def graders_of(folder: RunFolder) -> list[str]:

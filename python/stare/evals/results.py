@@ -9,14 +9,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from stare.errors import ArgumentError
+from stare.errors import ArgumentError, RunError
 from stare.evals.agreement import agreement
-from stare.evals.graders import GRADERS
-from stare.evals.grading import grade_settings, graders_of, read_grades, replace_file
+from stare.evals.files import write_text
+from stare.evals.graders import DEFAULT_GRADER, GRADERS
+from stare.evals.grading import (
+    StaleGradesError,
+    Tick,
+    grade_run,
+    grade_settings,
+    graders_of,
+    read_grades,
+)
 from stare.evals.records import GradeRow, Key
-from stare.evals.run_facts import RunFacts, run_facts
+from stare.evals.run_facts import RunFacts, benches_of, run_facts
 from stare.evals.stats.errors import (
     Estimate,
     estimate,
@@ -41,7 +50,7 @@ from stare.evals.store import RunFolder
 from stare.evals.tally import ProblemTally, outcome_counts, sample_facts, tally
 from stare.evals.warnings import warnings_of
 
-__all__ = ["RESULTS_FILE", "SCHEMA", "build", "dump", "write_results"]
+__all__ = ["RESULTS_FILE", "SCHEMA", "build", "dump", "up_to_date", "write_results"]
 
 SCHEMA = 1
 RESULTS_FILE = "results.json"
@@ -60,20 +69,22 @@ def build(folder: RunFolder, graders: Sequence[str] = ()) -> dict[str, Any]:
         RunError: there are no grades, or not of these texts.
         DataError: a file is damaged.
     """
-    names = list(graders) or graders_of(folder) or ["stare"]
+    names = list(graders) or graders_of(folder) or [DEFAULT_GRADER]
     if len(set(names)) != len(names):
         raise ArgumentError(f"graders must differ, got {', '.join(names)}")
     grades = {name: read_grades(folder, name) for name in names}
     facts = run_facts(folder)
+    if not benches_of(folder):
+        raise RunError(f"{folder.path} has no samples\nhint: stare-eval run, or convert")
     settings = grade_settings(folder, names[0])
     benches, scores = {}, {}
-    for bench in folder.benches():
+    for bench in benches_of(folder):
         problems = tally(folder, bench, sample_facts(folder, bench), grades[names[0]])
         benches[bench] = _bench(bench, problems, facts, settings.get(bench, {}))
         scores[bench] = problems
     return {
         "v": SCHEMA,
-        "run": dict(facts.shown),
+        "run": dict(facts.run),
         "grader": names[0],
         "graders": {name: _grader(name, grade_settings(folder, name)) for name in names},
         "benchmarks": benches,
@@ -83,6 +94,32 @@ def build(folder: RunFolder, graders: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
+def up_to_date(
+    folder: RunFolder,
+    graders: Sequence[str] = (),
+    *,
+    data_dir: Path | None = None,
+    threads: int = 0,
+    tick: Tick = lambda rows: None,
+) -> dict[str, Any]:
+    """The results of a run; what is not graded yet, or changed since, is graded first.
+
+    Args:
+        folder: the run.
+        graders: as in `build`; empty: those the run has been graded by, else the default one.
+        data_dir: where imported benchmarks are; not looked at if all is graded.
+        threads: as in `stare.verify.grade_batch`.
+        tick: told of progress in samples.
+    """
+    names = list(graders) or graders_of(folder) or [DEFAULT_GRADER]
+    try:
+        return build(folder, names)
+    except StaleGradesError:
+        for name in names:
+            grade_run(folder, name, data_dir=data_dir, threads=threads, tick=tick)
+        return build(folder, names)
+
+
 def dump(results: Mapping[str, Any]) -> str:
     """The text of `results.json`: keys sorted, NaN as null, the shortest digits of each number."""
     return json.dumps(jsonable(dict(results)), sort_keys=True, indent=1, allow_nan=False) + "\n"
@@ -90,7 +127,7 @@ def dump(results: Mapping[str, Any]) -> str:
 
 def write_results(folder: RunFolder, results: Mapping[str, Any]) -> None:
     """Write `results.json`, whole or not at all."""
-    replace_file(folder.path / RESULTS_FILE, [dump(results)])
+    write_text(folder.path / RESULTS_FILE, dump(results))
 
 
 def _grader(name: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

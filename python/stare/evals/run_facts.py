@@ -6,32 +6,15 @@ through here, so that what is built from it does not differ either.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from stare.evals.manifest import flat
+from stare.evals.records import Sample
 from stare.evals.store import RunFolder
 
-__all__ = ["RunFacts", "run_facts"]
-
-_SHOWN = (
-    "model",
-    "revision",
-    "backend",
-    "template",
-    "system",
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "max_tokens",
-    "stop",
-    "seed",
-    "preset",
-    "fingerprint",
-    "source",
-)
-"""Settings that a report names, where the manifest has them."""
+__all__ = ["RunFacts", "answered", "benches_of", "run_facts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,40 +24,50 @@ class RunFacts:
     n: Mapping[str, int] = field(default_factory=dict)
     """Samples asked for a problem, by benchmark."""
     problems: Mapping[str, int] = field(default_factory=dict)
-    """Number of problems asked for, by benchmark."""
+    """Problems asked for, by benchmark."""
     data: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fingerprint of the data, by benchmark."""
-    shown: Mapping[str, Any] = field(default_factory=dict)
-    """Settings to print."""
+    shard: str | None = None
+    """The part of the samples that this folder is to hold."""
+    run: Mapping[str, Any] = field(default_factory=dict)
+    """What the run is and what decides its samples, to print."""
 
 
 def run_facts(folder: RunFolder) -> RunFacts:
-    """The facts of a run folder; what the manifest does not say is left out."""
+    """The facts of a run folder.
+
+    Raises:
+        DataError: it is none.
+    """
     manifest = folder.manifest()
-    benches = _mapping(manifest.get("benchmarks"))
-    config = {**_mapping(manifest.get("config")), **manifest}
+    benches = manifest.benchmarks
+    run: dict[str, Any] = {
+        "kind": manifest.kind,
+        "backend": manifest.backend,
+        "model": manifest.model.get("name"),
+        "fingerprint": manifest.fingerprint,
+        "run_seed": manifest.run_seed,
+        "determines": flat(manifest.determines),
+    }
     return RunFacts(
-        n=_integers(benches, "n"),
-        problems=_integers(benches, "problems"),
-        data={name: _mapping(one.get("data")) for name, one in benches.items()},
-        shown={
-            name: config[name]
-            for name in _SHOWN
-            if isinstance(config.get(name), (str, int, float, list)) and config[name] != []
+        n={name: one.n for name, one in benches.items()},
+        problems={
+            name: one.problems if one.selected is None else len(one.selected)
+            for name, one in benches.items()
         },
+        data={name: one.data for name, one in benches.items()},
+        shard=manifest.shard,
+        run={name: value for name, value in run.items() if value not in (None, {})},
     )
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
+def benches_of(folder: RunFolder) -> list[str]:
+    """Benchmarks with samples: those of the manifest in its order, then others."""
+    there = {name for name, _ in folder.sample_files()}
+    named = [name for name in folder.manifest().benchmarks if name in there]
+    return named + sorted(there.difference(named))
 
 
-def _integers(benches: Mapping[str, Any], name: str) -> dict[str, int]:
-    found = {}
-    for bench, one in benches.items():
-        value = _mapping(one).get(name)
-        if isinstance(value, list):
-            value = len(value)
-        if isinstance(value, int):
-            found[bench] = value
-    return found
+def answered(folder: RunFolder, bench: str) -> Iterator[Sample]:
+    """The samples that have a response; a request that failed is a sample still to come."""
+    return (one for one in folder.samples(bench) if one.finish_reason != "error")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stare.errors import RunError
-from stare.evals.grading import _opened, graded_hash, natural
+from stare.evals.grading import StaleGradesError, graded_hash, natural, opened_prompts
 from stare.evals.records import FinishReason, GradeRow, Key, Outcome
+from stare.evals.run_facts import answered
 from stare.evals.store import RunFolder
 
 __all__ = ["OUTCOMES", "ProblemTally", "SampleFacts", "outcome_counts", "sample_facts", "tally"]
@@ -78,9 +78,9 @@ class ProblemTally:
 
 def sample_facts(folder: RunFolder, bench: str) -> dict[str, list[SampleFacts]]:
     """Facts of all samples of a benchmark by problem, in one pass over the texts."""
-    opened = _opened(folder)
+    opened = opened_prompts(folder)
     found: dict[str, list[SampleFacts]] = {}
-    for one in folder.samples(bench):
+    for one in answered(folder, bench):
         sha = graded_hash(one.text, one.finish_reason, one.prompt_sha in opened)
         facts = SampleFacts(
             one.sample, one.finish_reason, one.n_tokens, len(one.text), one.seed is not None, sha
@@ -100,7 +100,7 @@ def tally(
     """Join facts and grades.
 
     Raises:
-        RunError: samples without a grade, or with the grade of another text.
+        StaleGradesError: samples without a grade, or with the grade of another text.
     """
     stale = 0
     found = []
@@ -112,7 +112,7 @@ def tally(
         stale += len(rows) - len(good)
         found.append(ProblemTally(problem, tuple(rows), tuple(good)))
     if stale:
-        raise RunError(
+        raise StaleGradesError(
             f"{bench}: {stale} samples have no grade, or that of another text\n"
             f"hint: stare-eval grade {folder.path}"
         )

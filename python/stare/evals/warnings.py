@@ -33,6 +33,9 @@ def warnings_of(benches: Mapping[str, Row], facts: RunFacts) -> list[Row]:
         found.append(
             {"level": "error", "code": "absent", "bench": bench, "value": 0, "text": text}
         )
+    if facts.shard is not None:
+        text = f"this is shard {facts.shard}: put the shards together with stare-eval merge"
+        found.append({"level": "error", "code": "shard", "bench": "", "value": 0, "text": text})
     return sorted(found, key=lambda one: (_LEVELS.index(one["level"]), one["bench"], one["code"]))
 
 
