@@ -23,9 +23,7 @@ class Disagreement(NamedTuple):
     b: GradeRow
 
 
-def disagreements(
-    a: Mapping[Key, GradeRow], b: Mapping[Key, GradeRow]
-) -> Iterator[Disagreement]:
+def disagreements(a: Mapping[Key, GradeRow], b: Mapping[Key, GradeRow]) -> Iterator[Disagreement]:
     """Samples that are correct for one grader only, in order; undecided is no disagreement."""
     both = [key for key in a.keys() & b.keys() if _differ(a[key], b[key])]
     for key in sorted(both, key=lambda k: (k.bench, natural(k.problem_id), k)):

@@ -137,7 +137,7 @@ def grade_questions(
         MissingExtraError: the grader needs math-verify, which is not installed.
 
     Example:
-        >>> asked = [Question(r"so \boxed{07}", ("7",), "stop"), Question("x = 7, hm", ("7",), "length")]
+        >>> asked = [Question(r"so \boxed{07}", ("7",), "stop"), Question("x = 7", ("7",), "length")]
         >>> [one.outcome for one in grade_questions(GRADERS["stare"], asked)]
         ['correct', 'truncated']
     """
@@ -150,8 +150,7 @@ def grade_questions(
             engine = _ENGINES[grader.engine]
             graded = engine(asked, profile, tolerance, threads)
             found |= {
-                at: _finish(questions[at], one)
-                for at, one in zip(places, graded, strict=True)
+                at: _finish(questions[at], one) for at, one in zip(places, graded, strict=True)
             }
     return [found[at] for at in range(len(questions))]
 
@@ -335,7 +334,11 @@ def _math_verify(
         said = [judged[answer, gold] for gold in one.golds]
         # Any gold will do; only all of them make it wrong; a failure is named before a doubt.
         order: tuple[Outcome, ...] = (
-            "correct", "grader_timeout", "grader_error", "undecided", "incorrect"
+            "correct",
+            "grader_timeout",
+            "grader_error",
+            "undecided",
+            "incorrect",
         )
         outcome, reason = min(said, key=lambda pair: order.index(pair[0]))
         rows.append(Graded(outcome, answer, answer_key(answer), reason, "math-verify"))

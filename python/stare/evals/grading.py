@@ -172,9 +172,7 @@ def _order(key: Key) -> tuple[Any, ...]:
 def opened_prompts(folder: RunFolder) -> frozenset[str]:
     """Prompts that end by opening the thinking: the response starts inside it."""
     return frozenset(
-        sha
-        for sha, row in folder.prompts().items()
-        if row.text.rstrip().endswith(_OPENS_THINKING)
+        sha for sha, row in folder.prompts().items() if row.text.rstrip().endswith(_OPENS_THINKING)
     )
 
 

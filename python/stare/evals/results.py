@@ -157,9 +157,7 @@ def _bench(
         "pass@k": {str(k): _at_k(pass_at_k, c, n, k) for k in ks},
         "pass^k": {str(k): _at_k(pass_pow_k, c, n, k) for k in ks},
         "maj@k": _majority(problems, ks),
-        "g_pass@k": {
-            tau: {str(k): macro(g_pass_at_k(c, n, k, tau)) for k in ks} for tau in _TAUS
-        },
+        "g_pass@k": {tau: {str(k): macro(g_pass_at_k(c, n, k, tau)) for k in ks} for tau in _TAUS},
         "mg_pass@k": {str(k): value for k, value in curve(mg_pass_at_k, c, n, ks).items()},
         "outcomes": counts,
         "rates": {name: count / samples for name, count in counts.items()},
@@ -189,9 +187,7 @@ def _at_k(metric: Any, c: list[int], n: list[int], k: int) -> dict[str, Any]:
 
 def _majority(problems: list[ProblemTally], ks: tuple[int, ...]) -> dict[str, Any]:
     ballots = [ballot(*one.votes()) for one in problems]
-    return {
-        str(k): _estimate(estimate(maj_at_k(ballots, k), maj_variance(ballots, k))) for k in ks
-    }
+    return {str(k): _estimate(estimate(maj_at_k(ballots, k), maj_variance(ballots, k))) for k in ks}
 
 
 def _finished(problems: list[ProblemTally]) -> dict[str, Any]:

@@ -30,9 +30,7 @@ def warnings_of(benches: Mapping[str, Row], facts: RunFacts) -> list[Row]:
     absent = [bench for bench in facts.n if bench not in benches]
     for bench in absent:
         text = "no sample yet: it is in no average"
-        found.append(
-            {"level": "error", "code": "absent", "bench": bench, "value": 0, "text": text}
-        )
+        found.append({"level": "error", "code": "absent", "bench": bench, "value": 0, "text": text})
     if facts.shard is not None:
         text = f"this is shard {facts.shard}: put the shards together with stare-eval merge"
         found.append({"level": "error", "code": "shard", "bench": "", "value": 0, "text": text})

@@ -103,9 +103,7 @@ def _grade_run(args: argparse.Namespace) -> int:
     for name in names:
         with progress(f"grading ({name})") as tick:
             done.append(
-                grade_run(
-                    folder, name, data_dir=args.data_dir, threads=args.threads, tick=tick
-                )
+                grade_run(folder, name, data_dir=args.data_dir, threads=args.threads, tick=tick)
             )
     grades = {name: read_grades(folder, name) for name in names}
     found = {name: agreement(grades[names[0]], grades[name]) for name in names[1:]}
@@ -134,8 +132,11 @@ def _print_counts(done: list[GradeSummary]) -> None:
     from stare.evals.tally import OUTCOMES
 
     rows = [
-        (f"{bench}, {one.grader}", str(sum(counts.values())))
-        + tuple(str(counts.get(outcome, 0)) for outcome in OUTCOMES)
+        (
+            f"{bench}, {one.grader}",
+            str(sum(counts.values())),
+            *(str(counts.get(outcome, 0)) for outcome in OUTCOMES),
+        )
         for one in done
         for bench, counts in _counts(one).items()
     ]

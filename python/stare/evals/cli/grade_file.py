@@ -50,6 +50,7 @@ example:
   stare-eval grade samples.jsonl -o verdicts.jsonl
 """
 
+
 def add_arguments(grade: argparse.ArgumentParser) -> None:
     """Add the arguments of grading a file."""
     grade.add_argument("file", metavar="FILE.jsonl", help="the rows; - reads them from stdin")
@@ -174,7 +175,3 @@ def _bar(total: int | None) -> Iterator[Callable[[int], None]]:
         yield tick
     finally:
         bar.stop()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -140,9 +140,11 @@ def gates(args: argparse.Namespace, path: str, results: Mapping[str, Any]) -> li
     for bench, one in results["benchmarks"].items():
         cut, coverage = one["rates"]["truncated"], one["coverage"]
         if args.max_truncated is not None and cut > args.max_truncated:
-            failed.append(f"{path}: {bench}: {cut:.4f} cut off, --max-truncated is "
-                          f"{args.max_truncated:g}")
+            failed.append(
+                f"{path}: {bench}: {cut:.4f} cut off, --max-truncated is {args.max_truncated:g}"
+            )
         if args.min_coverage is not None and coverage < args.min_coverage:
-            failed.append(f"{path}: {bench}: coverage {coverage:.4f}, --min-coverage is "
-                          f"{args.min_coverage:g}")
+            failed.append(
+                f"{path}: {bench}: coverage {coverage:.4f}, --min-coverage is {args.min_coverage:g}"
+            )
     return failed

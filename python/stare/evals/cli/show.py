@@ -92,7 +92,9 @@ def run(args: argparse.Namespace) -> int:
             and (args.sample is None or key.sample == args.sample)
         )
         if not chosen and args.sample is not None:
-            raise ArgumentError(f"{bench} has no sample {args.sample} of {problem or 'any problem'}")
+            raise ArgumentError(
+                f"{bench} has no sample {args.sample} of {problem or 'any problem'}"
+            )
         _print_samples(args, folder, bench, set(chosen), grades)
     return 0
 
@@ -134,9 +136,7 @@ def _wanted(
                 f"only {first} has graded this run\n"
                 f"hint: stare-eval grade {args.folder} --grader {first},integer"
             )
-        wanted &= {
-            one.key for name in others for one in disagreements(rows, grades[name])
-        }
+        wanted &= {one.key for name in others for one in disagreements(rows, grades[name])}
     return wanted
 
 
@@ -246,7 +246,9 @@ def _sample_lines(
         yield f"    {name}: {row.outcome} ({row.reason}), answer {answer}"
     text = sample.text
     if not args.full and args.sample is None and len(text) > _TAIL:
-        text = f"[... {len(text) - _TAIL} characters; --sample or --full shows them]" + text[-_TAIL:]
+        text = (
+            f"[... {len(text) - _TAIL} characters; --sample or --full shows them]" + text[-_TAIL:]
+        )
     yield visible(text)
     yield ""
 

@@ -67,7 +67,7 @@ def fit(table: Table, width: int) -> Table:
     """The columns most needed that fit in a width, in their order; never fewer than three."""
     chosen: list[str] = []
     room = width + 3
-    for name in _FIRST:
+    for name in (one for one in _FIRST if one in table.header):
         at = table.header.index(name)
         room -= 3 + max(len(name), *(len(row[at]) for row in table.rows))
         if room < 0 and len(chosen) >= 3:
@@ -83,7 +83,7 @@ def _row(name: str, one: Mapping[str, Any]) -> dict[str, str]:
         "benchmark": name,
         "problems": str(one["problems"]),
         "n": str(one["n"]),
-        "coverage": percent(one["coverage"]),
+        "coverage": "" if one["complete"] else percent(one["coverage"]),
         "avg@n": number(score["value"]) + ("" if one["complete"] else "!"),
         "95 % problems": bounds(score["ci"]),
         "± re-run": number(score["se_sampling"]),
@@ -168,7 +168,10 @@ def _settings(run: Mapping[str, Any]) -> Sequence[tuple[str, Any]]:
     return [
         (name, value)
         for name, value in run.get("determines", {}).items()
-        if "sha" not in name and "hash" not in name and len(str(value)) <= 40 and value not in ("", None)
+        if "sha" not in name
+        and "hash" not in name
+        and len(str(value)) <= 40
+        and value not in ("", None)
     ]
 
 

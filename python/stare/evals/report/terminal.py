@@ -45,7 +45,9 @@ def print_report(results: Mapping[str, Any], console: Console, title: str = "") 
         console.print(Text(line), style="bold" if line == title else None)
     for level, words in warning_lines(results):
         console.print(Text(f"{level}: {words}"), style=_STYLES[level])
-    tables = [_drawn(fit(score_table(results), console.width), bold_last=results["macro"])]
+    tables = [
+        _drawn(fit(score_table(results).without_empty(), console.width), bold_last=results["macro"])
+    ]
     passes = pass_table(results)
     if len(passes.header) > 2:
         tables.append(_drawn(passes))

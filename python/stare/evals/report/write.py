@@ -61,8 +61,6 @@ def write_reports(
         else:
             from stare.evals.report.page import write_page
 
-            write_page(
-                folder, results, path, texts=texts, texts_mb=texts_mb, data_dir=data_dir
-            )
+            write_page(folder, results, path, texts=texts, texts_mb=texts_mb, data_dir=data_dir)
         paths.append(path)
     return paths
