@@ -137,7 +137,8 @@ def grade_questions(
         MissingExtraError: the grader needs math-verify, which is not installed.
 
     Example:
-        >>> asked = [Question(r"so \boxed{07}", ("7",), "stop"), Question("x = 7", ("7",), "length")]
+        >>> ended = Question(r"so \boxed{07}", ("7",), "stop")
+        >>> asked = [ended, Question("so x = 7, and", ("7",), "length")]
         >>> [one.outcome for one in grade_questions(GRADERS["stare"], asked)]
         ['correct', 'truncated']
     """

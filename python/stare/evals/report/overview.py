@@ -152,7 +152,8 @@ def _bench(at: int, bench: str, problems: Sequence[ProblemTally], of: int) -> st
         f'<div class="cards">{_reliability(problems)}'
         f"{_lengths(problems)}</div>\n"
         '<div class="tools"><h3>Problems and their samples</h3>'
-        f'<button type="button" id="order-{at}" aria-pressed="false">order: by name</button></div>\n'
+        f'<button type="button" id="order-{at}" aria-pressed="false">'
+        "order: by name</button></div>\n"
         f'<div class="heat" id="heat-{at}"></div>\n</details>\n'
     )
 

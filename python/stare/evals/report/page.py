@@ -87,7 +87,10 @@ def _write(
 ) -> None:
     script = _asset("math.js") + _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        f"script-src 'sha256-{digest}'"
+    )
     name = str(results["run"].get("model", folder.path.name))
     file.write(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
