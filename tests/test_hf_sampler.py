@@ -73,6 +73,22 @@ def test_batching_and_order_do_not_change_responses(top_p: float) -> None:
     assert ids(alone) == whole
 
 
+def test_a_seed_of_its_own_decides_a_response_whatever_is_sampled_beside_it() -> None:
+    model, params = tiny_model(), SamplingParams(max_tokens=16, top_p=0.9)
+    seeds = [[5, 6], [7], [5], [8, 9, 10]]
+    whole = ids(sampler(model).sample(PROMPTS, params, seeds))
+    assert [len(group) for group in whole] == [2, 1, 1, 3]
+    for prompt, group, some in zip(PROMPTS, whole, seeds, strict=True):
+        for response, seed in zip(group, some, strict=True):
+            for options in ({"max_batch": 1}, {"max_batch": 3}):
+                alone = sampler(model, **options).sample([prompt], params, [[seed]])
+                assert ids(alone) == [[response]]
+    again = ids(sampler(model, max_batch=2).sample(PROMPTS * 2, params, seeds * 2))
+    assert again == whole * 2, "a repeated prompt with the same seed repeats its response"
+    with pytest.raises(ArgumentError, match="4 prompts and seeds for 1"):
+        sampler(model).sample(PROMPTS, params, [[1]])
+
+
 def test_more_samples_or_tokens_extend_what_is_there() -> None:
     s = sampler()
     few = ids(s.sample(PROMPTS, SamplingParams(n=2, max_tokens=8, seed=1)))

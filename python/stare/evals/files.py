@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -36,10 +37,8 @@ def write_text(path: Path, text: str) -> None:
     except OSError as error:
         raise _storage_error(path, error) from error
     finally:
-        try:
+        with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        except OSError:
-            pass
 
 
 def write_json(path: Path, value: object) -> None:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from stare.errors import ArgumentError, DataError
-from stare.rollout.hf_batch import DecodingBatch, Piece
+from stare.rollout.hf_batch import DecodingBatch, Draw, Piece
 from stare.rollout.sampler import SamplingParams
 from stare.types import Completion
 
@@ -79,11 +79,23 @@ class TransformersSampler:
         self._keep_last = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
 
     @torch.no_grad()
-    def sample(self, prompts: Sequence[str], params: SamplingParams) -> list[list[Completion]]:
+    def sample(
+        self,
+        prompts: Sequence[str],
+        params: SamplingParams,
+        seeds: Sequence[Sequence[int]] | None = None,
+    ) -> list[list[Completion]]:
         """Sample `params.n` responses for each prompt, in the order given.
 
+        Args:
+            prompts: Fully rendered.
+            params: How to sample.
+            seeds: One seed for each response of each prompt, instead of `params.n` and
+                `params.seed`. Such a response is a function of (weights, prompt, `params`, its
+                seed), whatever else is sampled in the same call.
+
         Raises:
-            ArgumentError: `params` holds an impossible value.
+            ArgumentError: `params` holds an impossible value, or `seeds` do not fit the prompts.
             DataError: a prompt is empty, or longer than the context or `max_prompt_tokens`.
             RunError: the model returned NaN or infinite log-probabilities.
         """
@@ -91,14 +103,16 @@ class TransformersSampler:
         if not prompts:
             return []
         encoded = self._encode(prompts)
-        streams = self._repeats(encoded)
+        draws = self._draws(encoded, params, seeds)
         groups: list[list[Completion]] = [[] for _ in prompts]
         was_training = self.model.training
         self.model.eval()
         try:
-            for pieces in self._batches([len(ids) for ids in encoded], params):
+            for pieces in self._batches(
+                [len(ids) for ids in encoded], [len(draw) for draw in draws], params.max_tokens
+            ):
                 with self._autocast():
-                    batch = DecodingBatch(self, pieces, encoded, streams, params)
+                    batch = DecodingBatch(self, pieces, encoded, draws, params)
                     batch.run()
                 for piece, completions in batch.completions():
                     groups[piece.prompt] += completions
@@ -123,6 +137,22 @@ class TransformersSampler:
                     )
         return [list(ids) for ids in encoded]
 
+    def _draws(
+        self,
+        encoded: list[list[int]],
+        params: SamplingParams,
+        seeds: Sequence[Sequence[int]] | None,
+    ) -> list[list[Draw]]:
+        """What the randomness of each response to each prompt is derived from."""
+        if seeds is None:
+            return [
+                [Draw(params.seed, repeat, sample) for sample in range(params.n)]
+                for repeat in self._repeats(encoded)
+            ]
+        if len(seeds) != len(encoded):
+            raise ArgumentError(f"got {len(encoded)} prompts and seeds for {len(seeds)}")
+        return [[Draw(seed, 0, 0) for seed in group] for group in seeds]
+
     @staticmethod
     def _repeats(encoded: list[list[int]]) -> list[int]:
         """Number equal prompts 0, 1, ...: they must not get equal responses."""
@@ -133,19 +163,19 @@ class TransformersSampler:
             seen[tuple(ids)] += 1
         return repeats
 
-    def _batches(self, lengths: list[int], params: SamplingParams) -> list[list[Piece]]:
+    def _batches(self, lengths: list[int], counts: list[int], max_tokens: int) -> list[list[Piece]]:
         """Cut the work into batches, prompts of like length together."""
         batches: list[list[Piece]] = []
         rows = 0
         for prompt in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-            tokens = lengths[prompt] + params.max_tokens  # sorted: the widest row so far
+            tokens = lengths[prompt] + max_tokens  # sorted: the widest row so far
             capacity = max(1, min(self.max_batch, self.max_batch_tokens // tokens))
             done = 0
-            while done < params.n:
+            while done < counts[prompt]:
                 if not batches or rows >= capacity:
                     batches.append([])
                     rows = 0
-                count = min(params.n - done, capacity - rows)
+                count = min(counts[prompt] - done, capacity - rows)
                 batches[-1].append(Piece(prompt, done, count))
                 rows, done = rows + count, done + count
         return batches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from stare.types import Completion
 if TYPE_CHECKING:
     from stare.rollout.hf import TransformersSampler
 
-__all__ = ["DecodingBatch", "Piece"]
+__all__ = ["DecodingBatch", "Draw", "Piece"]
 
 # A batch is cut down to its unfinished rows once this share of it has finished. Cutting costs about
 # what one step's growth of the cache costs, so it pays early.
@@ -34,6 +34,14 @@ class Piece:
     count: int
 
 
+class Draw(NamedTuple):
+    """What the uniforms of one response are derived from, beside its prompt."""
+
+    seed: int
+    repeat: int
+    sample: int
+
+
 class DecodingBatch:
     """One batch being decoded. B rows at the start; finished rows leave."""
 
@@ -42,7 +50,7 @@ class DecodingBatch:
         sampler: TransformersSampler,
         pieces: list[Piece],
         encoded: list[list[int]],
-        repeats: list[int],
+        draws: list[list[Draw]],
         params: SamplingParams,
     ) -> None:
         self.sampler, self.pieces, self.params = sampler, pieces, params
@@ -56,9 +64,9 @@ class DecodingBatch:
         limits = [steps if room is None else min(steps, room - length) for length in lengths]
         self.limit_B = torch.tensor(limits, device=device)
         streams = [
-            uniforms(params.seed, encoded[p.prompt], repeats[p.prompt], p.first + k, steps)
+            uniforms(draw.seed, encoded[p.prompt], draw.repeat, draw.sample, steps)
             for p in pieces
-            for k in range(p.count)
+            for draw in draws[p.prompt][p.first : p.first + p.count]
         ]
         self.uniforms_BT = torch.from_numpy(np.stack(streams)).to(device)
         self.tokens_BT = torch.zeros(size, steps, dtype=torch.int64, device=device)

@@ -9,9 +9,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from stare.coerce import build, check_fields
 from stare.config import LossConfig
 from stare.errors import ConfigError
-from stare.train.coerce import build, check_fields
 from stare.train.run_sections import EvalConfig, RunConfig
 from stare.train.sections import (
     BOXED_PROMPT,

@@ -6,10 +6,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
+from stare.chat import ChatTokenizer, render_chat, with_bos
 from stare.errors import ArgumentError, ConfigError, DataError, RunError
 from stare.types import Problem
 
@@ -22,22 +22,6 @@ __all__ = [
 ]
 
 PLACEHOLDER = "{problem}"
-
-
-class PromptTokenizer(Protocol):
-    """What rendering needs of a Hugging Face tokenizer."""
-
-    chat_template: Any
-    bos_token: Any
-    bos_token_id: Any
-
-    def apply_chat_template(self, conversation: Any, **kwargs: Any) -> Any:
-        """Render a conversation."""
-        ...
-
-    def __call__(self, text: Any, **kwargs: Any) -> Any:
-        """Encode text; the result holds `input_ids`."""
-        ...
 
 
 def load_problems(path: str | Path) -> list[Problem]:
@@ -113,7 +97,7 @@ def _refuse_constant(name: str) -> float:
 
 def render_prompts(
     problems: Sequence[Problem],
-    tokenizer: PromptTokenizer,
+    tokenizer: ChatTokenizer,
     template: str = PLACEHOLDER,
     chat_template: bool = True,
 ) -> list[str]:
@@ -130,33 +114,20 @@ def render_prompts(
     if PLACEHOLDER not in template:
         raise ConfigError(f"the prompt template must contain {PLACEHOLDER}, got {template!r}")
     texts = [template.replace(PLACEHOLDER, problem.problem) for problem in problems]
-    if chat_template:
-        if not tokenizer.chat_template:
-            raise ConfigError(
-                "chat_template is true, but the tokenizer has no chat template\n"
-                "hint: a base model takes plain text: chat_template=false"
-            )
-        return [
-            str(
-                tokenizer.apply_chat_template(
-                    [{"role": "user", "content": text}],
-                    tokenize=False,
-                    add_generation_prompt=True,
-                )
-            )
-            for text in texts
-        ]
-    if tokenizer.bos_token_id is not None:
-        head = list(tokenizer("a")["input_ids"])[:1]
-        if head == [tokenizer.bos_token_id]:
-            return [f"{tokenizer.bos_token}{text}" for text in texts]
-    return texts
+    if not chat_template:
+        return [with_bos(tokenizer, text) for text in texts]
+    if not tokenizer.chat_template:
+        raise ConfigError(
+            "chat_template is true, but the tokenizer has no chat template\n"
+            "hint: a base model takes plain text: chat_template=false"
+        )
+    return [render_chat(tokenizer, [{"role": "user", "content": text}]) for text in texts]
 
 
 def check_prompt_lengths(
     problems: Sequence[Problem],
     prompts: Sequence[str],
-    tokenizer: PromptTokenizer,
+    tokenizer: ChatTokenizer,
     max_prompt_tokens: int,
 ) -> list[int]:
     """Return the length of each prompt in tokens; call it before a run, not in the middle of one.

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from stare.coerce import nearest
 from stare.errors import ArgumentError, MissingExtraError, RunError
-from stare.train.coerce import nearest
 from stare.train.metric_keys import METRICS, is_metric_key
 
 __all__ = [

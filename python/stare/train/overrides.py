@@ -11,8 +11,8 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
+from stare.coerce import build, field_types, nearest
 from stare.errors import ConfigError
-from stare.train.coerce import build, field_types, nearest
 from stare.train.config import TrainConfig
 
 if sys.version_info >= (3, 11):

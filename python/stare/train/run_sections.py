@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stare.coerce import check_fields, interval
 from stare.errors import ConfigError
-from stare.train.coerce import check_fields, interval
 
 __all__ = ["EvalConfig", "RunConfig"]
 

@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from stare.coerce import check_fields, interval
 from stare.config import StareConfig
 from stare.errors import ConfigError
-from stare.train.coerce import check_fields, interval
 
 __all__ = [
     "BOXED_PROMPT",
