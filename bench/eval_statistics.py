@@ -1,7 +1,7 @@
 """Do the intervals and tests of stare-eval do what they say? Two markdown tables, by simulation.
 
-    python bench/eval_statistics.py                       # about two minutes on one core
-    python bench/eval_statistics.py --simulations 1000
+    python bench/eval_statistics.py                       # about six minutes on one core
+    python bench/eval_statistics.py --only tests --simulations 1000
 
 Problems are drawn from a mix of difficulties (`stare.evals.stats.power.MIXES`), samples from the
 problems. Intervals: how often the true mean is inside, for the problem bootstrap, Student's t and
@@ -81,34 +81,37 @@ def rejections(problems: int, n: int, mix: str, effect: float, simulations: int)
     return hits / simulations
 
 
-def table(header: list[str], rows: list[list[str]]) -> None:
-    print("| " + " | ".join(header) + " |")
-    print("|" + "---|" * len(header))
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
-    print()
+def heading(*cells: str) -> None:
+    print("\n| " + " | ".join(cells) + " |")
+    print("|---|" + "--:|" * (len(cells) - 1))
+
+
+def row(name: str, shares: np.ndarray, *more: str) -> None:
+    print(
+        "| " + " | ".join([name, *(f"{share:.1%}" for share in shares), *more]) + " |", flush=True
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--simulations", type=int, default=4000)
-    simulations = parser.parse_args().simulations
-    print(f"{simulations} simulations a row\n")
-    rows = []
-    for name, *design in DESIGNS:
-        rows.append([name, *(f"{x:.1%}" for x in coverage(*design, simulations))])
-    table(["95 % intervals", "bootstrap", "t", "re-sampling", "all samples independent"], rows)
-    rows = []
-    for effect in (0.0, EFFECT):
-        for name, problems, n, mix in DESIGNS:
-            shares = rejections(problems, n, mix, effect, simulations)
-            form = closed_form(problems, n, effect, mix=MIXES[mix])
-            forms = f"{form.these:.1%}, {form.like_these:.1%}"
-            rows.append([f"{name}, {effect:+.0%}", *(f"{x:.1%}" for x in shares), forms])
-    table(
-        ["p < 0.05", "these", "sign-flip", "paired t", "unpaired z", "closed form (z, t)"],
-        rows,
-    )
+    parser.add_argument("--simulations", type=int, default=4000, help="of each row")
+    parser.add_argument("--only", choices=["intervals", "tests"])
+    args = parser.parse_args()
+    if args.only != "tests":
+        heading("95 % intervals cover", "bootstrap", "t", "re-sampling", "all samples independent")
+        for name, *design in DESIGNS:
+            row(name, coverage(*design, args.simulations))
+    if args.only != "intervals":
+        heading("p < 0.05", "these", "sign-flip", "paired t", "unpaired z", "closed form")
+        for effect in (0.0, EFFECT):
+            for name, *design in DESIGNS:
+                problems, n, mix = design
+                form = closed_form(problems, n, effect, mix=MIXES[mix])
+                row(
+                    f"{name}, {effect:+.0%}",
+                    rejections(*design, effect, args.simulations),
+                    f"{form.these:.1%}, {form.like_these:.1%}",
+                )
 
 
 if __name__ == "__main__":

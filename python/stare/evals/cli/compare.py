@@ -22,7 +22,7 @@ Compare run B with run A, paired by problem.
 A and B are run folders, or their results.json. Differences are B - A. Two questions are answered:
 
   on these very problems    would sampling both models again give the same sign?
-                            stratified z; for n < 8 the exact permutation within problems,
+                            stratified z; for n < 4 the exact permutation within problems,
                             which for n = 1 is McNemar's test; interval of re-sampling
   for problems like these   would other problems of this kind?
                             sign-flip permutation of the problems' differences; interval
@@ -121,16 +121,18 @@ def _counts(path: str) -> dict[str, BenchCounts]:
 
 def _two_runs(args: argparse.Namespace, a: str, b: str) -> dict[str, float]:
     from stare.evals.stats.compare import compare_counts
+    from stare.evals.stats.settings import settings_warnings
     from stare.evals.stats.tables import comparison_table, comparison_words
 
     found = compare_counts(_counts(a), _counts(b), benches=args.bench, alpha=args.alpha)
     one = found.overall
     bounds = _bounds(one.delta.value, one.ci_sampling)
+    warnings = settings_warnings(a, b, [one.name for one in found.benchmarks])
     if args.json:
-        _print_json({"a": a, "b": b, **found.to_json()}, args, bounds)
+        _print_json({"a": a, "b": b, **found.to_json(), "warnings": warnings}, args, bounds)
         return bounds
     _print_table(comparison_table(found), args, f"A: {a}\nB: {b}")
-    _print_words(comparison_words(found), args)
+    _print_words(comparison_words(found) + [f"warning: {one}" for one in warnings], args)
     return bounds
 
 

@@ -38,8 +38,9 @@ from stare.evals.stats.significance import (
 
 __all__ = ["Comparison", "Difference", "compare_counts"]
 
-_MANY = 8
-"""Samples a problem from which the normal approximation of re-sampling is trusted."""
+_MANY = 4
+"""Samples a problem from which the normal approximation of re-sampling is trusted: false alarms are
+then 4.8 to 6.2 % on 30 problems. The exact test has 3 % there, and less power."""
 _POWER = 0.8
 
 

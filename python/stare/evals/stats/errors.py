@@ -200,7 +200,7 @@ def macro_estimate(
 
     Problems are resampled within their benchmark. The percentiles are Hesterberg's expanded ones
     ("What Teachers Should Know About the Bootstrap", 2015), since resampled means of few problems
-    spread too little: on 30 problems of AIME's kind plain ones cover 92.8 %, these 94.7 %. Student's
+    spread too little: with 30 of AIME's kind the plain ones cover 92.8 %, these 94.7 %. Student's
     interval has the degrees of freedom of Welch and Satterthwaite.
 
     Args:
@@ -237,7 +237,7 @@ def macro_estimate(
         note = "one problem: its spread over problems is not known"
     elif se == 0.0:
         ci = ci_t = _unanimous(figures, level, bounds)
-        note = "all problems score alike: the interval is an exact bound"
+        note = "no spread over problems: the interval is an exact bound"
     else:
         parts = [resampled_means(one, n_boot, [seed, at]) for at, one in enumerate(figures)]
         total = np.sum(parts, axis=0) / len(parts)

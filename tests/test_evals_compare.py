@@ -179,6 +179,20 @@ def test_unequal_samples_weigh_problems_not_samples():
     assert got.these.method == "exact within problems"
 
 
+def test_any_mixture_of_sample_counts_can_be_compared():
+    generator = np.random.default_rng(0)
+    n_a, n_b = generator.integers(8, 65, (2, 60))
+    p = generator.beta(2, 2, 60)
+    a = bench(generator.binomial(n_a, p), n_a.tolist())
+    b = bench(generator.binomial(n_b, np.minimum(1, p + 0.03)), n_b.tolist())
+    got = compared(a, b)
+    assert "20,000 draws" in got.like_these.method
+    assert got.like_these.p == pytest.approx(got.p_t, abs=0.03)
+    within = within_problems(a.c, a.n, b.c, b.n)
+    assert "20,000 draws" in within.method
+    assert within.p == pytest.approx(got.these.p, abs=0.03)
+
+
 def test_problems_missing_on_one_side_are_named_and_left_out():
     a = bench([1, 2, 3], 4, ids=["p", "q", "r"])
     b = bench([4, 4, 0], 4, ids=["r", "q", "s"])

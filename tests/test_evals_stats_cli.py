@@ -137,6 +137,33 @@ def test_compare_needs_two_runs_that_are_there(runs, tmp_path):
         call("compare", runs / "A", tmp_path / "none")
 
 
+def test_runs_that_were_made_otherwise_are_pointed_out(runs, tmp_path, capsys):
+    folders = []
+    for name, temperature, rows in (("A", 1.0, "1f"), ("B", 0.6, "2e")):
+        folder = tmp_path / name
+        folder.mkdir()
+        folders.append(folder)
+        (folder / "results.json").write_bytes((runs / name / "results.json").read_bytes())
+        manifest = {
+            "benchmarks": {"aime24": {"data": {"rows": rows}}, "math500": {"data": {"rows": "0"}}},
+            "determines": {"model": name, "sampling": {"temperature": temperature, "top_p": 0.7}},
+        }
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    expected = [
+        'aime24: not the same data: rows "1f" and "2e"',
+        "settings differ: sampling.temperature 1.0 and 0.6",
+    ]
+    assert call("compare", *folders, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == expected
+    assert call("compare", *folders) == 0
+    assert f"warning: {expected[0]}\nwarning: {expected[1]}\n" in capsys.readouterr().out
+    assert call("compare", folders[0], folders[0], "--json") == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == []
+    (folders[0] / "manifest.json").write_text("{")
+    assert call("compare", *folders, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == []
+
+
 def test_power(runs, capsys):
     design = ("power", "--problems", 30, "--n", 32)
     assert call(*design, "--effect", ".04") == 0
