@@ -18,7 +18,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from stare.errors import ArgumentError
+from stare.verify._pool_config import PoolConfig
 from stare.verify._process import OverrunError, WorkerDiedError, WorkerProcess
 
 __all__ = ["PoolConfig", "Reply", "WorkerPool"]
@@ -33,30 +33,6 @@ _FAILED_STARTS = 3
 _IDLE_S = 300.0
 _JOIN_S = 5.0
 _SLICE_S = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolConfig:
-    """Sizes and limits of a pool."""
-
-    workers: int = 2
-    """Processes at most; each takes about 100 MB with math-verify."""
-    deadline_s: float = 5.0
-    """Seconds a job may take, from its hand-over to a worker, before the worker is killed."""
-    memory_mib: int = 1024
-    """MiB a worker may take beyond what it has after start-up."""
-    jobs_per_worker: int = 1000
-    """Jobs after which a worker is replaced."""
-    queue: int = 1024
-    """Jobs waiting at most; handing over more waits."""
-    start_s: float = 60.0
-    """Seconds a worker may take to start."""
-
-    def __post_init__(self) -> None:
-        for name in ("workers", "deadline_s", "memory_mib", "jobs_per_worker", "queue", "start_s"):
-            value = getattr(self, name)
-            if not value > 0:
-                raise ArgumentError(f"{name} must be positive, got {value}")
 
 
 @dataclass(frozen=True, slots=True)
