@@ -23,7 +23,7 @@ class PoolConfig:
     """Jobs after which a worker is replaced."""
     queue: int = 1024
     """Jobs waiting at most; handing over more waits."""
-    start_s: float = 60.0
+    start_s: float = 30.0
     """Seconds a worker may take to start."""
 
     def __post_init__(self) -> None:
