@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stare.errors import DataError, RunError
-from stare.evals.files import write_json, write_text
+from stare.evals.files import read_lines, write_json, write_text
 from stare.evals.graders import GRADERS, Grader, Question, grade_questions, grader_named
 from stare.evals.problems import RunProblem, golds_hash, load_problems
 from stare.evals.records import SCHEMA, GradeRow, Key, Outcome, Sample, text_hash
@@ -240,11 +240,9 @@ def _chunks(samples: Iterable[Sample]) -> Iterator[list[Sample]]:
         yield chunk
 
 
-def _rows(path: Path, skip: int = 0) -> Iterator[GradeRow]:
+def _rows(path: Path) -> Iterator[GradeRow]:
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            if number <= skip or not line.endswith(b"\n"):
-                continue  # a line cut short: its sample is graded again
             where = f"{path}:{number}"
             try:
                 row = json.loads(line)
@@ -287,7 +285,10 @@ class _Files:
                 found.update((row.key, row) for row in _rows(self.rows) if row.bench in same)
         if self._goes_on(settings):
             with suppress(DataError):
-                found.update((row.key, row) for row in _rows(self.part, skip=1))
+                # Lines cut short are in it where a grading was killed: they are graded again.
+                rows = (row for _, row in read_lines(self.part) if "settings" not in row)
+                made = (GradeRow.from_json(row, str(self.part)) for row in rows)
+                found.update((row.key, row) for row in made)
         return found
 
     def journal(self, settings: dict[str, dict[str, Any]]) -> Any:

@@ -41,6 +41,8 @@ def load_problems(
         return own
     from stare.evals import data
 
+    if data_dir is None and (used := folder.manifest().config.get("data_dir")):
+        data_dir = Path(used)
     loaded = data.load(bench, data_dir)
     _same_data(folder, bench, loaded.fingerprint())
     return {

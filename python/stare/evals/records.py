@@ -79,7 +79,7 @@ class Sample:
     problem_id: str
     sample: int
     """0, 1, ..., n - 1."""
-    seed: int | None
+    seed: int | None = None
     """What the back end was given; None if it cannot be seeded."""
     prompt_sha: str
     """`text_hash` of the rendered prompt; the prompt is in `prompts.jsonl`."""

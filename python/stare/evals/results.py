@@ -14,7 +14,7 @@ from typing import Any
 
 from stare.errors import ArgumentError, RunError
 from stare.evals.agreement import agreement
-from stare.evals.files import write_text
+from stare.evals.files import write_json
 from stare.evals.graders import DEFAULT_GRADER, GRADERS
 from stare.evals.grading import (
     StaleGradesError,
@@ -65,8 +65,11 @@ def build(folder: RunFolder, graders: Sequence[str] = ()) -> dict[str, Any]:
         graders: names; the first one's grades make the scores, the others are held against it.
             Empty: all that the run has been graded by.
 
+    Returns:
+        Plain JSON values; None where a figure is undefined.
+
     Raises:
-        RunError: there are no grades, or not of these texts.
+        RunError: there are no samples; `StaleGradesError`: no grades, or not of these texts.
         DataError: a file is damaged.
     """
     names = list(graders) or graders_of(folder) or [DEFAULT_GRADER]
@@ -82,7 +85,7 @@ def build(folder: RunFolder, graders: Sequence[str] = ()) -> dict[str, Any]:
         problems = tally(folder, bench, sample_facts(folder, bench), grades[names[0]])
         benches[bench] = _bench(bench, problems, facts, settings.get(bench, {}))
         scores[bench] = problems
-    return {
+    results = {
         "v": SCHEMA,
         "run": dict(facts.run),
         "grader": names[0],
@@ -92,6 +95,7 @@ def build(folder: RunFolder, graders: Sequence[str] = ()) -> dict[str, Any]:
         "agreement": _agreement(names, grades),
         "warnings": warnings_of(benches, facts),
     }
+    return {name: jsonable(value) for name, value in results.items()}
 
 
 def up_to_date(
@@ -121,13 +125,14 @@ def up_to_date(
 
 
 def dump(results: Mapping[str, Any]) -> str:
-    """The text of `results.json`: keys sorted, NaN as null, the shortest digits of each number."""
-    return json.dumps(jsonable(dict(results)), sort_keys=True, indent=1, allow_nan=False) + "\n"
+    """The text of `results.json`: keys sorted, the shortest digits of each number."""
+    text = json.dumps(results, sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False)
+    return text + "\n"
 
 
 def write_results(folder: RunFolder, results: Mapping[str, Any]) -> None:
     """Write `results.json`, whole or not at all."""
-    write_text(folder.path / RESULTS_FILE, dump(results))
+    write_json(folder.path / RESULTS_FILE, results)
 
 
 def _grader(name: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -230,7 +230,7 @@ def _round_up(size: int) -> int:
         >>> _round_up(334), _round_up(1), _round_up(12)
         (500, 1, 20)
     """
-    power = 10 ** (len(str(max(1, size))) - 1)
+    power = int(10 ** (len(str(max(1, size))) - 1))
     return next(power * one for one in (1, 2, 5, 10) if power * one >= size)
 
 

@@ -47,6 +47,17 @@ _ORDER = (
     "tokens",
     "p95 tokens",
 )
+_SETTINGS = (
+    "template",
+    "system",
+    "thinking",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "max_tokens",
+    "stop",
+)
 LEGEND = (
     "avg@n: mean share of correct samples, percent. 95 % problems: interval for problems like "
     "these. ± re-run, ± problems: standard errors of sampling again and of other such problems. "
@@ -157,21 +168,19 @@ def run_lines(results: Mapping[str, Any]) -> list[str]:
     """What the run is, in a few lines."""
     run = results["run"]
     head = [f"{name} {run[name]}" for name in ("model", "backend", "run_seed") if name in run]
-    settings = [f"{name.split('.')[-1]} {value}" for name, value in _settings(run)]
+    settings = _settings(run)
     others = [name for name in results["graders"] if name != results["grader"]]
     grader = f"graded by {results['grader']}" + (f", also {', '.join(others)}" if others else "")
     return [line for line in (", ".join(head), ", ".join(settings), grader) if line]
 
 
-def _settings(run: Mapping[str, Any]) -> Sequence[tuple[str, Any]]:
-    """Settings short enough to read; hashes left to the fingerprint."""
+def _settings(run: Mapping[str, Any]) -> list[str]:
+    """The settings that change scores, as words; hashes are left to the fingerprint."""
+    named = {name.rpartition(".")[2]: value for name, value in run.get("determines", {}).items()}
     return [
-        (name, value)
-        for name, value in run.get("determines", {}).items()
-        if "sha" not in name
-        and "hash" not in name
-        and len(str(value)) <= 40
-        and value not in ("", None)
+        f"{name} {value}"
+        for name in _SETTINGS
+        if (value := named.get(name)) not in (None, "", [], {}) and len(str(value)) <= 60
     ]
 
 

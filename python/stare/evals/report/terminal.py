@@ -19,7 +19,7 @@ from stare.evals.stats.tables import Table
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_report", "stdout_console"]
+__all__ = ["print_report", "show", "stdout_console"]
 
 _PIPE_WIDTH = 160
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -35,6 +35,11 @@ def stdout_console() -> Console:
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
         console = Console(width=_PIPE_WIDTH, highlight=False)
     return console
+
+
+def show(results: Mapping[str, Any], title: str = "") -> None:
+    """Print a report to stdout."""
+    print_report(results, stdout_console(), title)
 
 
 def print_report(results: Mapping[str, Any], console: Console, title: str = "") -> None:
