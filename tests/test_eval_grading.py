@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from eval_runs import GOLDS, drawn_samples, make_run, sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval_runs import GOLDS, drawn_samples, make_run, sample
 from stare.errors import ArgumentError, DataError, MissingExtraError, RunError
 from stare.evals import grading
 from stare.evals.agreement import agreement, disagreements
@@ -186,8 +186,14 @@ def test_chunks_do_not_matter(texts, size):
 def test_integer_grader(tmp_path):
     folder = one_problem(
         tmp_path,
-        [(r"\boxed{007}", "stop"), (r"\boxed{7.0}", "stop"), (r"\boxed{7.5}", "stop")]
-        + [(r"\boxed{14/2}", "stop"), ("what", "stop"), ("so 7", "length")],
+        [
+            (r"\boxed{007}", "stop"),
+            (r"\boxed{7.0}", "stop"),
+            (r"\boxed{7.5}", "stop"),
+            (r"\boxed{14/2}", "stop"),
+            ("what", "stop"),
+            ("so 7", "length"),
+        ],
     )
     found = [one for one, _ in outcomes(folder, "integer").values()]
     assert found == ["correct", "correct", "incorrect", "incorrect", "no_answer", "truncated"]
@@ -219,7 +225,10 @@ def test_disagreements(tmp_path):
 def test_tolerance_is_a_setting_of_the_benchmark(tmp_path):
     assert bench_settings("minerva_math") == {"tolerance": "gold-digits"}
     assert bench_settings("math500") == bench_settings("b") == {"tolerance": None}
-    rows = [sample("minerva_math", "p", 0, r"\boxed{9.5998}"), sample("b", "q", 0, r"\boxed{9.5998}")]
+    rows = [
+        sample("minerva_math", "p", 0, r"\boxed{9.5998}"),
+        sample("b", "q", 0, r"\boxed{9.5998}"),
+    ]
     golds = {"minerva_math": {"p": "9.6"}, "b": {"q": "9.6"}}
     folder = make_run(tmp_path / "run", golds, rows, n=1)
     grade_run(folder, "stare")

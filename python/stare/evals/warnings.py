@@ -34,6 +34,9 @@ def warnings_of(benches: Mapping[str, Row], facts: RunFacts) -> list[Row]:
     if facts.shard is not None:
         text = f"this is shard {facts.shard}: put the shards together with stare-eval merge"
         found.append({"level": "error", "code": "shard", "bench": "", "value": 0, "text": text})
+    if facts.run.get("determines", {}).get("finish_reason") == "not recorded":
+        text = "the samples do not say how they ended: cut-off responses cannot be told apart"
+        found.append({"level": "warning", "code": "finish", "bench": "", "value": 0, "text": text})
     return sorted(found, key=lambda one: (_LEVELS.index(one["level"]), one["bench"], one["code"]))
 
 
