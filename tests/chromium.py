@@ -34,7 +34,14 @@ class Page:
         ]
         # Chromium wants descriptors 3 and 4.
         self._process = subprocess.Popen(
-            ["bash", "-c", f'exec "$@" 3<&{child_reads} 4>&{child_writes}', "-", CHROMIUM, *arguments],
+            [
+                "bash",
+                "-c",
+                f'exec "$@" 3<&{child_reads} 4>&{child_writes}',
+                "-",
+                CHROMIUM,
+                *arguments,
+            ],
             pass_fds=(child_reads, child_writes),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
