@@ -134,6 +134,7 @@ class EvalConfig:
     workers: int = field(
         default=1, metadata=_help("processes, each with the model and its own GPUs")
     )
+    ray: bool = field(default=False, metadata=_help("workers on a Ray cluster ($RAY_ADDRESS)"))
     shard: str | None = field(
         default=None, metadata=_help("this machine's part, as 2/4; put together by merge")
     )

@@ -124,10 +124,25 @@ class _Work:
     def run(self, recorded: Any) -> None:
         config = self.session.config
         workers = min(config.workers, self.dispatcher.total)
-        if config.workers == 1:
+        local = config.backend in ("vllm", "transformers")
+        if config.ray:
+            from stare.evals.ray_crew import run_on_ray
+
+            run_on_ray(
+                [self._job(number, None) for number in range(workers)],
+                self.dispatcher,
+                self._request,
+                self._ready,
+                self._done,
+                gpus=config.tp if local else 0,
+                tick=self.progress.show,
+            )
+            return
+        # Requests to servers have a limit of their own.
+        stall_limit = None if config.backend == "openai" else config.stall_limit
+        if config.workers == 1 and stall_limit is None:
             asyncio.run(self._run_here())
             return
-        local = config.backend in ("vllm", "transformers")
         gpus = gpu_slices(config.workers, config.tp, visible_gpus() if local else ())
         run_crew(
             [self._job(number, gpus[number]) for number in range(workers)],
@@ -136,8 +151,7 @@ class _Work:
             recorded,
             self._ready,
             self._done,
-            # Requests to servers have a limit of their own.
-            stall_limit=None if config.backend == "openai" else config.stall_limit,
+            stall_limit=stall_limit,
             tick=self.progress.show,
         )
 

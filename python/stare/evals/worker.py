@@ -68,13 +68,10 @@ class Recorder:
             BackendError: the back end is gone; nothing is recorded.
             StorageError: the disk refuses.
         """
-        start = time.monotonic()
         try:
-            response = await self._backend.generate(request)
+            sample = await timed(self._backend, request)
         except RequestError as error:
             sample = refused(request, str(error))
-        else:
-            sample = sampled(request, response, time.monotonic() - start)
         bench = request.key.bench
         if bench not in self._writers:
             self._writers[bench] = self._folder.writer(bench, self._label)
@@ -85,6 +82,18 @@ class Recorder:
         """Close the files."""
         for writer in self._writers.values():
             writer.close()
+
+
+async def timed(backend: Backend, request: Request) -> Sample:
+    """The sample of a request.
+
+    Raises:
+        RequestError: the request is refused for good.
+        BackendError: the back end is gone.
+    """
+    start = time.monotonic()
+    response = await backend.generate(request)
+    return sampled(request, response, time.monotonic() - start)
 
 
 def sampled(request: Request, response: Response, seconds: float) -> Sample:

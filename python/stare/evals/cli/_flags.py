@@ -18,7 +18,7 @@ GROUPS = {
     "sampling": "temperature top_p top_k min_p max_tokens stop seed",
     "prompt": "template system thinking tokenizer",
     "back end": "backend base_url api api_key_env concurrency retries stall_limit revision dtype "
-    "tp workers shard max_batch max_model_len backend_args offline",
+    "tp workers ray shard max_batch max_model_len backend_args offline",
     "results": "grader max_truncated price_in price_out",
 }
 
