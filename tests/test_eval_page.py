@@ -107,7 +107,7 @@ FORMULAS = {
     r"\begin{cases} x & y \\ z \end{cases}": ("mtable", "{xyz"),
     r"\text{if } x \in \mathbb{R}": ("mtext", "if x\u2208\u211d"),
     r"\boxed{\alpha \le 3{,}000}": (".boxed", "\u03b1\u22643,000"),
-    r"\overline{AB} \cdot \binom{n}{k}": ("mover", "AB¯⋅(nk)"),
+    r"\overline{AB} \cdot \binom{n}{k}": (".overline", "AB⋅(nk)"),
     r"f'(x)": ("msup", "f\u2032(x)"),
     r"\unknowncommand{x}": (".unknown", "\\unknowncommandx"),
     r"\frac": ("mfrac", ""),

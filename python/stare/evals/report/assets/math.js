@@ -31,7 +31,7 @@ const TeX = (() => {
   const UNDER = new Set(["min", "max", "sup", "inf", "lim", "gcd", "det", "Pr", "limsup", "liminf"]);
   const SPACES = {",": ".17em", ":": ".22em", ">": ".22em", ";": ".28em", " ": ".3em",
                   "!": "-.17em", quad: "1em", qquad: "2em", enspace: ".5em", thinspace: ".17em"};
-  const ACCENTS = table(`hat=^ widehat=^ bar=¯ overline=¯ vec=→ overrightarrow=→ dot=˙ ddot=¨
+  const ACCENTS = table(`hat=^ widehat=^ bar=¯ vec=→ overrightarrow=→ dot=˙ ddot=¨
     tilde=~ widetilde=~ check=ˇ overbrace=⏞ overarc=⌒ overleftrightarrow=↔`);
   const TEXTS = new Set(`text textbf textit textrm texttt mbox hbox textnormal textsf
     operatorname operatorname*`.split(/\s+/));
@@ -86,6 +86,10 @@ const TeX = (() => {
     return found;
   };
 
+  /* Whether a minus behind this node is a sign and no subtraction. */
+  const SIGNS = new Set(["−", "+", "±", "∓"]), CLOSES = new Set([")", "]", "}", "⟩", "⌋", "⌉", "|"]);
+  const signs = (node) => !node || (node.localName === "mo" && !CLOSES.has(node.textContent));
+
   class Parser {
     constructor(source) { this.all = tokens(source); this.at = 0; this.depth = 0; this.style = ""; }
     peek() { while (this.all[this.at] === " ") this.at++; return this.all[this.at]; }
@@ -95,7 +99,11 @@ const TeX = (() => {
       const nodes = [];
       for (let one = this.peek(); one !== undefined && !stops.includes(one); one = this.peek()) {
         const node = this.scripted();
-        if (node) nodes.push(node);
+        if (!node) continue;
+        if (SIGNS.has(node.textContent) && node.localName === "mo" && signs(nodes.at(-1))) {
+          node.setAttribute("form", "prefix");
+        }
+        nodes.push(node);
       }
       this.depth--;
       return nodes;
@@ -163,7 +171,8 @@ const TeX = (() => {
         if (/^[\p{L}]$/u.test(one)) return this.letter(one);
         if (one === "-") return leaf("mo", "−");
         if (one === "*") return leaf("mo", "∗");
-        if ("()[]|".includes(one)) return leaf("mo", one, {stretchy: "false"});
+        if (one === "|") return leaf("mo", one, {stretchy: "false", lspace: ".1em", rspace: ".1em"});
+        if ("()[]".includes(one)) return leaf("mo", one, {stretchy: "false"});
         return leaf("mo", one);
       }
       return this.command(one.slice(1));
@@ -213,8 +222,12 @@ const TeX = (() => {
         }
         case "cancel": case "phantom": return this.group();
         case "color": case "textcolor": this.raw(); return name === "color" ? null : this.group();
-        case "underline": case "underbrace":
-          return make("munder", [this.group(), leaf("mo", name === "underline" ? "_" : "⏟")]);
+        case "overline": case "underline": {
+          const node = make("mrow", [this.group()]);
+          node.classList.add(name);
+          return node;
+        }
+        case "underbrace": return make("munder", [this.group(), leaf("mo", "⏟")]);
         case "overset": case "stackrel": {
           const over = this.group();
           return make("mover", [this.group(), over]);
