@@ -103,7 +103,7 @@ def sample(args: argparse.Namespace, *, score: bool) -> int:
     if score and code == 0 and session.shard is None:
         results = score_folder(folder, session.config.grader)
         code = _gate(folder, session)
-        summary["results"] = results
+        summary["results"] = None if results is None else str(folder.path / "results.json")
         if results is not None and not args.json:
             show_results(results)
     if args.json:
