@@ -274,6 +274,10 @@ def test_time_outs_and_failures_of_a_grader_are_named(tmp_path, monkeypatch):
     folder = one_problem(tmp_path, [(f"\\boxed{{{at}}}", "stop") for at in range(1, 6)])
     found = [one for one, _ in outcomes(folder, "math-verify").values()]
     assert found == ["grader_timeout", "grader_error", "undecided", "correct", "incorrect"]
+    answers["1"] = answers["4"]  # a second try of what failed, and of nothing else
+    assert grade_run(folder, "math-verify").graded == 2
+    found = [row.outcome for row in read_grades(folder, "math-verify").values()]
+    assert found == ["correct", "grader_error", "undecided", "correct", "incorrect"]
 
 
 def test_errors_are_named(tmp_path):

@@ -138,7 +138,13 @@ def test_missing_samples_are_neither_wrong_nor_right(tmp_path):
 def test_a_benchmark_without_samples_is_named(tmp_path):
     golds = {"b": {"p": "7"}, "empty": {"q": "7"}}
     folder = make_run(tmp_path / "run", golds, [sample("b", "p", 0, r"\boxed{7}")], n=1)
-    assert ("empty", "absent") in codes(up_to_date(folder))
+    results = up_to_date(folder)
+    assert ("empty", "absent") in codes(results)
+    assert results["macro"] is None
+    whole = make_run(tmp_path / "whole", GOLDS, drawn_samples(GOLDS, 2), n=2)
+    assert up_to_date(whole)["macro"]["complete"]
+    part = make_run(tmp_path / "part", {**GOLDS, **golds}, drawn_samples(GOLDS, 2), n=2)
+    assert not up_to_date(part)["macro"]["complete"]
 
 
 def test_warnings(tmp_path):

@@ -1,13 +1,15 @@
 r"""Graders as data, and what each makes of a chunk of samples.
 
-Every grader obeys the same rules before it looks at an answer. A response that the token limit cut
-off counts only with an answer that it declares (a box, an announcement; never a number in passing):
-without one it is `truncated`. Thinking that never ends declares nothing. What a grader cannot
-decide stays `undecided`; its own time-outs and errors are told apart from that.
+A response that the token limit cut off counts, whatever the grader, only with an answer that it
+declares (a box, an announcement; never a number in passing) and not while thinking: without one it
+is `truncated`. Thinking that never ends declares nothing, except to `math-verify`, which is here to
+show what that tool says by itself. What a grader cannot decide stays `undecided`; its own time-outs
+and errors are told apart from that.
 """
 
 from __future__ import annotations
 
+import atexit
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -283,6 +285,7 @@ class _RawMathVerify:
         from stare.verify.pool import PoolConfig, WorkerPool
 
         self.pool = WorkerPool("stare.verify._math_verify:engine", PoolConfig())
+        atexit.register(self.pool.close)
         self.known: dict[tuple[str, str], tuple[Outcome, str]] = {}
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[Outcome, str]]:
@@ -295,7 +298,11 @@ class _RawMathVerify:
         found = dict(zip(new, map(_raw_verdict, self.pool.run(jobs)), strict=True)) if new else {}
         found |= {pair: self.known[pair] for pair in pairs if pair in self.known}
         if len(self.known) < self.remembered:
-            short = {p: one for p, one in found.items() if len(p[0]) + len(p[1]) < self.longest}
+            short = {
+                pair: one
+                for pair, one in found.items()
+                if len(pair[0]) + len(pair[1]) < self.longest and not one[0].startswith("grader_")
+            }
             self.known.update(short)
         return found
 

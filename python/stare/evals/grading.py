@@ -41,6 +41,7 @@ __all__ = [
 _CHUNK_ROWS = 512
 _CHUNK_CHARACTERS = 8 << 20
 _OPENS_THINKING = ("<think>", "<thinking>", "<thought>", "<reasoning>", "[THINK]")
+_FAILED = ("grader_timeout", "grader_error")
 Tick = Callable[[int], None]
 
 
@@ -276,7 +277,7 @@ class _Files:
             return {}
 
     def known(self, settings: dict[str, dict[str, Any]]) -> dict[Key, GradeRow]:
-        """Rows made with the same settings."""
+        """Rows made with the same settings; where the grader failed, it gets another try."""
         found: dict[Key, GradeRow] = {}
         before = self.settings()
         if before and self.rows.is_file():
@@ -289,7 +290,7 @@ class _Files:
                 rows = (row for _, row in read_lines(self.part) if "settings" not in row)
                 made = (GradeRow.from_json(row, str(self.part)) for row in rows)
                 found.update((row.key, row) for row in made)
-        return found
+        return {key: row for key, row in found.items() if row.outcome not in _FAILED}
 
     def journal(self, settings: dict[str, dict[str, Any]]) -> Any:
         """The part file, open for appending."""

@@ -91,7 +91,7 @@ def build(folder: RunFolder, graders: Sequence[str] = ()) -> dict[str, Any]:
         "grader": names[0],
         "graders": {name: _grader(name, grade_settings(folder, name)) for name in names},
         "benchmarks": benches,
-        "macro": _macro(scores),
+        "macro": _macro(scores, benches, facts),
         "agreement": _agreement(names, grades),
         "warnings": warnings_of(benches, facts),
     }
@@ -245,7 +245,9 @@ def _problem(one: ProblemTally) -> dict[str, Any]:
     }
 
 
-def _macro(scores: Mapping[str, list[ProblemTally]]) -> dict[str, Any] | None:
+def _macro(
+    scores: Mapping[str, list[ProblemTally]], benches: Mapping[str, Any], facts: RunFacts
+) -> dict[str, Any] | None:
     """The average over benchmarks; None for a single one."""
     if len(scores) < 2:
         return None
@@ -257,7 +259,8 @@ def _macro(scores: Mapping[str, list[ProblemTally]]) -> dict[str, Any] | None:
         {bench: rate(*one) for bench, one in counts.items()},
         {bench: rate_variance(*one) for bench, one in counts.items()},
     )
-    return {"benchmarks": sorted(scores), "avg@n": _estimate(total)}
+    whole = all(bench in benches and benches[bench]["complete"] for bench in {*facts.n, *scores})
+    return {"benchmarks": sorted(scores), "complete": whole, "avg@n": _estimate(total)}
 
 
 def _agreement(names: list[str], grades: Mapping[str, Mapping[Key, GradeRow]]) -> dict[str, Any]:

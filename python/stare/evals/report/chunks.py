@@ -80,14 +80,18 @@ def chunks(
     pieces that come too early are kept.
     """
     known = _problems(folder, bench, data_dir)
+    tallies = {one.id: one for one in problems}
     packed: dict[str, str] = {}
+
+    def pack(one: ProblemTally, texts: Mapping[int, str]) -> str:
+        return _pack(_content(bench, one, texts, grades, known.get(one.id), folder))
+
     stream = _by_problem(folder, bench, embedding)
     for one in problems:
-        while one.id not in packed:
-            name, texts = next(stream)
-            tally = next(other for other in problems if other.id == name)
-            packed[name] = _pack(_content(bench, tally, texts, grades, known.get(name), folder))
-        yield packed.pop(one.id)
+        while one.id not in packed and (found := next(stream, None)) is not None:
+            if found[0] in tallies:  # else it came while this was being written
+                packed[found[0]] = pack(tallies[found[0]], found[1])
+        yield packed.pop(one.id, "") or pack(one, {})
 
 
 def _by_problem(

@@ -62,7 +62,7 @@ LEGEND = (
     "avg@n: mean share of correct samples, percent. 95 % problems: interval for problems like "
     "these. ± re-run, ± problems: standard errors of sampling again and of other such problems. "
     "cut: token limit before an answer; none: no answer declared; und.: undecided (these three "
-    "count as wrong). finished: correct among responses that were not cut off."
+    "count as wrong). finished: correct among responses that were not cut off. !: incomplete."
 )
 
 
@@ -115,7 +115,7 @@ def _average(total: Mapping[str, Any]) -> dict[str, str]:
     return {
         "benchmark": f"average of {len(total['benchmarks'])}",
         "problems": str(score["problems"]),
-        "avg@n": number(score["value"]),
+        "avg@n": number(score["value"]) + ("" if total["complete"] else "!"),
         "95 % problems": bounds(score["ci"]),
         "± re-run": number(score["se_sampling"]),
         "± problems": number(score["se_problems"]),
