@@ -64,6 +64,7 @@ def test_the_preset_of_the_paper():
         ({"backend": "openai"}, "needs base_url"),
         ({"backend": "mock", "base_url": ["http://h/v1"]}, "base_url is for back end openai"),
         ({"base_url": ["h:8000"]}, "must look like"),
+        ({"base_url": ["http://me:secret@h/v1"]}, r"got 'http://\.\.\.@h/v1'"),
         ({"shard": "3/2"}, "shard must be i/N"),
         ({"workers": 0}, "workers must lie"),
     ],

@@ -176,8 +176,10 @@ class EvalConfig:
         if any(not one for one in self.stop):
             raise ConfigError("stop must not hold an empty string")
         for url in self.base_url:
-            if not re.fullmatch(r"https?://[^/\s]+(/\S*)?", url):
-                raise ConfigError(f"base_url must look like http://host:8000/v1, got {url!r}")
+            if not re.fullmatch(r"https?://[^/\s@]+(/\S*)?", url):
+                raise ConfigError(
+                    f"base_url must look like http://host:8000/v1, got {_without_secret(url)!r}"
+                )
         if self.backend == "openai" and not self.base_url:
             raise ConfigError(
                 "back end openai needs base_url\nhint: --base-url http://127.0.0.1:8000/v1"
@@ -194,6 +196,11 @@ class Shard:
 
     number: int
     of: int
+
+
+def _without_secret(url: str) -> str:
+    """The URL without user and password, which belong into the environment."""
+    return re.sub(r"//[^/]*@", "//...@", url)
 
 
 def parse_shard(text: str) -> Shard:
