@@ -15,7 +15,7 @@ from stare.evals.cli import main
 from stare.evals.report.csv_table import csv_report
 from stare.evals.report.markdown import markdown_report
 from stare.evals.report.page import script_json
-from stare.evals.report.table import fit, score_table
+from stare.evals.report.table import fit, score_table, warning_lines
 from stare.evals.report.terminal import print_report
 from stare.evals.report.write import write_reports
 from stare.evals.results import build, up_to_date
@@ -82,6 +82,18 @@ def test_warnings_come_first(graded):
     assert 0 <= out.getvalue().index("warning:") < out.getvalue().index("avg@n")
     text = markdown_report(graded[1])
     assert text.index("**warning**") < text.index("## Scores")
+
+
+def test_warnings_of_many_benchmarks_are_one_line(tmp_path):
+    golds = {name: {"p": "7"} for name in ("a", "b", "c")}
+    rows = [sample(name, "p", at, "hm" if at else "7", "length") for name in golds for at in (0, 1)]
+    results = up_to_date(make_run(tmp_path / "run", golds, rows, n=2))
+    lines = [words for _, words in warning_lines(results) if "cut off" in words]
+    assert lines == [
+        "a 50.0 %, b 50.0 %, c 50.0 %: cut off by the token limit before an answer was declared, "
+        "counted as wrong"
+    ]
+    assert sum(one["code"] == "truncated" for one in results["warnings"]) == 3
 
 
 def test_more_columns_where_there_is_room(graded):

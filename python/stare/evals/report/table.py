@@ -47,6 +47,14 @@ _ORDER = (
     "tokens",
     "p95 tokens",
 )
+_MANY = 3
+_SHARES = {
+    "incomplete": "of the samples asked for are there; the scores are of those alone",
+    "truncated": "cut off by the token limit before an answer was declared, counted as wrong",
+    "no_answer": "declare no answer: check template and stop strings",
+    "undecided": "undecided, counted as wrong",
+}
+"""Warnings whose value is a share -> what to say of several benchmarks at once."""
 _SETTINGS = (
     "template",
     "system",
@@ -154,13 +162,23 @@ def agreement_table(results: Mapping[str, Any]) -> Table:
 
 
 def warning_lines(results: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(level, words) of each warning; equal words of several benchmarks once."""
+    """(level, words) of each warning; equal words of several benchmarks once.
+
+    Shares of three benchmarks or more are put into one line: the table has the rest.
+    """
+    shares: dict[str, list[dict[str, Any]]] = {}
+    for one in results["warnings"]:
+        if one["code"] in _SHARES:
+            shares.setdefault(one["code"], []).append(one)
     merged: dict[tuple[str, str], list[str]] = {}
     for one in results["warnings"]:
-        merged.setdefault((one["level"], one["text"]), []).append(one["bench"])
+        words, bench = one["text"], one["bench"]
+        if len(shares.get(one["code"], ())) >= _MANY:
+            words, bench = _SHARES[one["code"]], f"{bench} {number(one['value'])} %"
+        merged.setdefault((one["level"], words), []).append(bench)
     return [
-        (level, f"{', '.join(filter(None, benches))}: {text}" if any(benches) else text)
-        for (level, text), benches in merged.items()
+        (level, f"{', '.join(filter(None, benches))}: {words}" if any(benches) else words)
+        for (level, words), benches in merged.items()
     ]
 
 
