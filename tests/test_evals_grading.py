@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_runs import GOLDS, drawn_samples, make_run, sample
+from graded_runs import GOLDS, drawn_samples, make_run, sample
 from stare.errors import ArgumentError, DataError, MissingExtraError, RunError
 from stare.evals import grading
 from stare.evals.agreement import agreement, disagreements

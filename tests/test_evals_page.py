@@ -5,10 +5,10 @@ import time
 import pytest
 
 from chromium import CHROMIUM, Page
-from eval_runs import GOLDS, drawn_samples, make_run, sample
+from graded_runs import GOLDS, drawn_samples, make_run, sample
 from stare.evals.report.write import write_reports
 from stare.evals.results import up_to_date
-from test_eval_report import HOSTILE
+from test_evals_report import HOSTILE
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_runs import GOLDS, drawn_samples, make_run, sample
+from graded_runs import GOLDS, drawn_samples, make_run, sample
 from stare.errors import ArgumentError
 from stare.evals.cli import main
 from stare.evals.report.csv_table import csv_report

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_runs import GOLDS, drawn_samples, make_run, sample
+from graded_runs import GOLDS, drawn_samples, make_run, sample
 from stare.errors import ArgumentError, RunError
 from stare.evals.grading import grade_run, read_grades
 from stare.evals.results import RESULTS_FILE, build, dump, up_to_date, write_results
