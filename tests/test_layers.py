@@ -56,7 +56,7 @@ EXTERNAL = {
     "seeds": set(),
     "chat": set(),
     "coerce": set(),
-    "verify": {"math_verify"},
+    "verify": {"math_verify", "rich", "sympy"},
     "algo": {"numpy", "torch"},
 }
 NO_TORCH_WHEN_IMPORTED = {"evals"}

@@ -34,7 +34,9 @@ def test_console_scripts_exist(root: Path):
     assert set(scripts) == {"stare-eval", "stare-train"}
     for target in scripts.values():
         module, function = target.split(":")
-        source = (root / "python" / module.replace(".", "/")).with_suffix(".py").read_text()
+        place = root / "python" / module.replace(".", "/")
+        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        source = file.read_text()
         defined = [n.name for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
         assert function in defined, target
 

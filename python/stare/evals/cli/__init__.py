@@ -28,7 +28,7 @@ class Verb(NamedTuple):
 VERBS: dict[str, Verb] = {
     "run": Verb("run", "sample, grade and report a model; the same command resumes"),
     "generate": Verb("generate", "sample only"),
-    "grade": Verb("grade_file", "grade samples: a run folder, or a JSONL file"),
+    "grade": Verb("grade", "grade samples: a run folder, or a JSONL file"),
     "report": Verb("report", "tables and pages of graded runs"),
     "compare": Verb("compare", "what differs between two runs, and is it more than chance"),
     "show": Verb("show", "look at problems and responses of a run"),

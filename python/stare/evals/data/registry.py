@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 from stare.errors import ArgumentError
 
+Tolerance = float | Literal["gold-digits"] | None
+
 __all__ = [
     "ALIASES",
     "Erratum",
@@ -131,6 +133,8 @@ class Manifest:
     """Gold treatment, names of `adapt.STEPS`, applied in order; each leaves alone what it does not
     concern."""
     license: str
+    tolerance: Tolerance = None
+    """What else equals a decimal gold, as in `stare.verify.equivalent`."""
     files: str = ""
     """Where plain files of it are found."""
     sources: tuple[Source, ...] = ()
@@ -213,6 +217,7 @@ def manifest_of(data: Mapping[str, Any]) -> Manifest:
         n=data["n"],
         gold=data["gold"]["kind"],
         steps=tuple(data["gold"]["steps"]),
+        tolerance=data["gold"].get("tolerance"),
         license=data["license"],
         files=data.get("files", ""),
         sources=tuple(

@@ -1,0 +1,1 @@
+"""Reports of a graded run, all made from its results: terminal, markdown, csv, one HTML file."""
