@@ -46,7 +46,7 @@ pub fn key(answer: &str) -> Option<String> {
     Some(
         side.tree()
             .as_ref()
-            .map_or_else(|_| format!("text {}", side.bare), |tree| relate::key(tree)),
+            .map_or_else(|_| format!("text {}", side.bare), relate::key),
     )
 }
 
