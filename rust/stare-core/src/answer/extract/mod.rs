@@ -4,6 +4,7 @@ pub(super) mod boxes;
 mod marker;
 mod maths;
 mod number;
+mod phrase;
 mod profile;
 mod think;
 
@@ -164,7 +165,7 @@ fn unboxed<'a>(text: &'a str, rules: &Rules) -> Option<Found<'a>> {
         let line = text
             .lines()
             .rev()
-            .map(marker::plain)
+            .map(phrase::plain)
             .find(|line| !line.is_empty())?;
         let short = line.len() <= limits::ANSWER_CHARS;
         (short && number::is_number(bare(line))).then_some(Found::plain(line, How::Line))
