@@ -371,7 +371,7 @@ impl<'a> Parser<'a> {
             return Err(SyntaxError::Unreadable);
         }
         let bracketed = matches!(self.peek(), Some(Kind::Mark(b'|') | Kind::Open(_)));
-        let argument = self.open_arguments()?;
+        let argument = self.open_arguments(function)?;
         if !bracketed {
             self.open_end = self.at;
         }
@@ -379,7 +379,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The argument of a function without brackets: factors up to what surely is no part of it.
-    fn open_arguments(&mut self) -> Parsed<Expr> {
+    fn open_arguments(&mut self, function: Function) -> Parsed<Expr> {
         if self.is(Kind::Mark(b'|')) || matches!(self.peek(), Some(Kind::Open(_))) {
             return self.factor();
         }
@@ -395,11 +395,12 @@ impl<'a> Parser<'a> {
         };
         let opening = simple(self.peek());
         let mut factors = vec![self.factor()?];
+        // `\cos \sqrt2 x`: a constant goes with the letters behind it.
+        let coefficient = is_trigonometric(function) && factors.first().is_some_and(is_constant);
         loop {
-            let next = self.peek();
-            match next {
+            match self.peek() {
                 Some(Kind::Letter(_) | Kind::Named(_) | Kind::Command("pi"))
-                    if opening || number =>
+                    if opening || number || coefficient =>
                 {
                     let factor = self.factor()?;
                     if factor == Expr::Constant(Constant::I) && factors.len() == 1 && number {
@@ -410,11 +411,7 @@ impl<'a> Parser<'a> {
                     number = false;
                 }
                 Some(Kind::Function(_)) | None => break,
-                Some(Kind::Letter(_) | Kind::Named(_)) => {
-                    // `\cos \frac{x}{2} y`: inside or outside.
-                    return Err(SyntaxError::Unreadable);
-                }
-                Some(Kind::Command("pi")) => factors.push(self.factor()?),
+                // `\ln \frac{x}{2} y`: inside or outside.
                 Some(_) if self.starts_factor() => return Err(SyntaxError::Unreadable),
                 Some(_) => break,
             }
@@ -582,5 +579,28 @@ fn inverse(function: Function, power: Option<Expr>) -> Parsed<(Function, Option<
     match found {
         Some(&(_, inverse)) if **exponent == integer(1) => Ok((inverse, None)),
         _ => Err(SyntaxError::Unreadable),
+    }
+}
+
+fn is_trigonometric(function: Function) -> bool {
+    matches!(
+        function,
+        Function::Sin
+            | Function::Cos
+            | Function::Tan
+            | Function::Cot
+            | Function::Sec
+            | Function::Csc
+    )
+}
+
+/// A constant made of roots, quotients and products of numbers.
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Number(_) | Expr::Constant(Constant::Pi) => true,
+        Expr::Quotient(above, below) => is_constant(above) && is_constant(below),
+        Expr::Product(factors) => factors.iter().all(is_constant),
+        Expr::Call(Function::Root, arguments) => arguments.iter().all(is_constant),
+        _ => false,
     }
 }

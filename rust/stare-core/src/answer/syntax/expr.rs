@@ -2,6 +2,8 @@
 //!
 //! Where a spelling has two likely readings that differ (`x/2y`, `\sin x/2`), it is refused.
 
+use dashu_ratio::RBig;
+
 use super::super::limits;
 use super::super::tree::{Constant, Expr, Function, Number, Operator, Symbol};
 use super::lex::{Kind, Token, Tokens};
@@ -220,14 +222,16 @@ impl<'a> Parser<'a> {
                         // `\sin x/2`, `dy/dx`.
                         return Err(SyntaxError::Unreadable);
                     }
-                    let numbers = last == Last::Number && factors.len() == 1;
-                    let literal = self.last_kind() == Last::Number;
-                    let start = self.at;
+                    let numbers = factors.len() == 1 && factors.first().is_some_and(is_number);
                     let below = self.signed_factor()?;
-                    let literal = literal && self.at == start + 1;
-                    last = Last::Slash(numbers && literal);
+                    last = Last::Slash(numbers && is_number(&below));
                     let above = single_or(std::mem::take(&mut factors), Expr::Product);
                     factors.push(Expr::Quotient(Box::new(above), Box::new(below)));
+                }
+                Some(Kind::Letter("x" | "X")) if last == Last::Number && self.before_number() => {
+                    self.at += 1;
+                    last = Last::Number;
+                    factors.push(self.factor()?);
                 }
                 Some(_) if self.starts_factor() => {
                     if self.token(self.at).is_some_and(|token| token.apart) {
@@ -249,9 +253,12 @@ impl<'a> Parser<'a> {
                         .is_some_and(|t| t.kind == Kind::Mark(b'^'));
                     let tight_digit =
                         next == Last::Number && last == Last::Letter && self.tight() && !power;
+                    // `3 x 4`: a sign of multiplication or a variable.
+                    let crossed =
+                        next == Last::Number && last == Last::Letter && !power && self.crossed();
                     let number_after =
                         next == Last::Number && matches!(last, Last::Number | Last::Slash(_));
-                    if tight_digit || number_after || last == Last::Slash(false) {
+                    if tight_digit || crossed || number_after || last == Last::Slash(false) {
                         return Err(SyntaxError::Unreadable);
                     }
                     last = next;
@@ -261,6 +268,31 @@ impl<'a> Parser<'a> {
             }
         }
         Ok(single_or(factors, Expr::Product))
+    }
+
+    /// Whether the token before the cursor is an `x` behind a number.
+    fn crossed(&self) -> bool {
+        let kind = |back: usize| {
+            self.at
+                .checked_sub(back)
+                .and_then(|at| self.token(at))
+                .map(|token| token.kind)
+        };
+        matches!(kind(1), Some(Kind::Letter("x" | "X"))) && matches!(kind(2), Some(Kind::Number(_)))
+    }
+
+    /// Whether the letter at the cursor is a sign of multiplication: `1.6 x 10^{-19}`.
+    fn before_number(&self) -> bool {
+        let ten = self
+            .token(self.at + 1)
+            .filter(|token| token.spaced)
+            .and_then(|token| self.number(token.kind));
+        let power = self
+            .token(self.at + 2)
+            .is_some_and(|token| token.kind == Kind::Mark(b'^'));
+        power
+            && self.token(self.at).is_some_and(|token| token.spaced)
+            && ten.is_some_and(|ten| ten.value == RBig::from(10))
     }
 
     /// Whether `dx` stands at the cursor, below a `d` of something.
@@ -319,7 +351,7 @@ impl<'a> Parser<'a> {
             }
             _ => return Ok(None),
         };
-        let proper = above.value < below.value && above.value > dashu_ratio::RBig::ZERO;
+        let proper = above.value < below.value && above.value > RBig::ZERO;
         let (true, true, Some(whole)) = (whole_plain, proper, factors.pop()) else {
             return Err(SyntaxError::Unreadable);
         };
@@ -479,6 +511,14 @@ impl<'a> Parser<'a> {
     }
 }
 
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Number(_) => true,
+        Expr::Negate(inner) => matches!(**inner, Expr::Number(_)),
+        _ => false,
+    }
+}
+
 /// A sign before a term.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
@@ -541,15 +581,27 @@ pub(super) fn takes_open_argument(function: Function) -> bool {
 fn indexed(tokens: &Tokens<'_>) -> bool {
     let kind = |at: usize| tokens.list.get(at).map(|token| token.kind);
     let letter = |at: usize| matches!(kind(at), Some(Kind::Letter(run)) if run.starts_with('i'));
-    let mut subscript = 0;
+    let mut subscript_end = None;
     for (at, token) in tokens.list.iter().enumerate() {
         match token.kind {
             Kind::Letter(run) if run.starts_with('j') => return true,
-            Kind::Mark(b'_') if kind(at + 1) == Some(Kind::Open(b'{')) => {
-                subscript = tokens.list.get(at + 1).map_or(0, |open| open.partner);
+            Kind::Mark(b'_') => {
+                let named = at.checked_sub(1).and_then(kind);
+                let group = tokens
+                    .list
+                    .get(at + 1)
+                    .filter(|next| next.kind == Kind::Open(b'{'));
+                subscript_end = match named {
+                    // The base of a logarithm, the index of a sum.
+                    Some(Kind::Function(_) | Kind::Command(_)) => None,
+                    _ => Some(group.map_or(at + 1, |open| open.partner)),
+                };
             }
-            Kind::Mark(b'_') => subscript = at + 1,
-            Kind::Letter(run) if run.starts_with('i') && at <= subscript => return true,
+            Kind::Letter(run)
+                if run.starts_with('i') && subscript_end.is_some_and(|end| at <= end) =>
+            {
+                return true;
+            }
             Kind::Relation(operator) if operator != Operator::Equal => {
                 if letter(at + 1) || (at > 0 && letter(at - 1)) {
                     return true;

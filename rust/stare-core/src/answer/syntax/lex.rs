@@ -299,9 +299,16 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         if self.words {
             // Words between maths, up to what is no word.
-            let end = rest
-                .find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, ' ' | '\'' | '-' | '\n')))
-                .unwrap_or(rest.len());
+            let bytes = rest.as_bytes();
+            let letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
+            let end = (0..bytes.len())
+                .find(|&at| match bytes.get(at) {
+                    Some(b' ' | b'\'' | b'-' | b'\n') => false,
+                    // `p.m.`
+                    Some(b'.') => !(at > 0 && letter(at - 1) && letter(at + 1)),
+                    _ => !letter(at),
+                })
+                .unwrap_or(bytes.len());
             let words = rest
                 .get(..end)
                 .unwrap_or("")
@@ -331,6 +338,19 @@ impl<'a> Lexer<'a> {
             if let Some(kind) = named(run) {
                 return self.push(kind, start, length);
             }
+            // `xsqrt(2)`: up to two letters and a function.
+            for split in 1..length.min(3) {
+                let (head, name) = run.split_at(split);
+                let function = name.len() > 1
+                    && matches!(
+                        named(name),
+                        Some(Kind::Function(_) | Kind::Command("sqrt" | "cbrt"))
+                    );
+                if let (true, true, Some(kind)) = (function, tail.starts_with('('), named(name)) {
+                    self.run(head, start)?;
+                    return self.push(kind, start + split, name.len());
+                }
+            }
             // `sinx`: a function and one letter.
             let split = length - 1;
             let head = run.get(..split).unwrap_or("");
@@ -340,7 +360,15 @@ impl<'a> Lexer<'a> {
                 }
             }
         }
-        for at in 0..length {
+        self.run(run, start)
+    }
+
+    /// Letters one by one, or a name.
+    fn run(&mut self, run: &'a str, start: usize) -> Result<(), SyntaxError> {
+        if let Some(kind) = named(run).filter(|_| self.arguments == 0) {
+            return self.push(kind, start, run.len());
+        }
+        for at in 0..run.len() {
             self.push(Kind::Letter(run.get(at..).unwrap_or("")), start + at, 1)?;
             if let Some(token) = self.tokens.list.last_mut() {
                 token.glued = at > 0;

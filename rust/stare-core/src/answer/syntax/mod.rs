@@ -21,6 +21,9 @@ mod value;
 mod words;
 mod wrap;
 
+#[cfg(test)]
+mod tests;
+
 use super::limits;
 use super::tree::Answer;
 

@@ -352,39 +352,38 @@ impl Parser<'_> {
 
     /// Nothing but words.
     fn words(&self, from: usize, to: usize) -> Option<Answer> {
-        let mut text = false;
-        for at in from..to {
-            match self.kind(at)? {
-                Kind::Text(_) => text = true,
-                Kind::Letter(run) => {
-                    let glued = self.tokens.list.get(at).is_some_and(|token| token.glued);
-                    text |= !glued && !super::tables::is_product(run);
-                }
-                Kind::Function(_) | Kind::Named(_) => {}
-                _ => return None,
-            }
-        }
-        let (first, last) = (
-            self.tokens.list.get(from)?,
-            self.tokens.list.get(to.checked_sub(1)?)?,
-        );
-        if let (Kind::Text(only), true) = (first.kind, from + 1 == to) {
+        if let (Some(Kind::Text(only)), true) = (self.kind(from), from + 1 == to) {
             let mut letters = only.chars();
             if let (Some(letter), None) = (letters.next(), letters.next()) {
                 return letter
                     .is_ascii_uppercase()
                     .then_some(Answer::Choice(letter));
             }
-            let clean = only
-                .chars()
-                .all(|c| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '.' | '~'));
-            return clean.then(|| Answer::Words(words::normal(only)));
         }
-        let source = self.tokens.text.get(first.start..last.end)?;
-        let clean = source
-            .chars()
-            .all(|c| c.is_alphabetic() || matches!(c, ' ' | '-' | '\''));
-        (text && clean).then(|| Answer::Words(words::normal(source)))
+        let mut certain = false;
+        let mut text = String::new();
+        for at in from..to {
+            let token = self.tokens.list.get(at)?;
+            if !token.glued && !text.is_empty() {
+                text.push(' ');
+            }
+            match token.kind {
+                Kind::Text(words) => {
+                    certain = true;
+                    text.push_str(words);
+                }
+                Kind::Letter(run) => {
+                    certain |= !token.glued && !super::tables::is_product(run);
+                    text.push_str(run.get(..1)?);
+                }
+                Kind::Function(_) | Kind::Named(_) => {
+                    text.push_str(self.tokens.text.get(token.start..token.end)?);
+                }
+                _ => return None,
+            }
+        }
+        let clean = |c: char| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '.' | '~');
+        (certain && text.chars().all(clean)).then(|| Answer::Words(words::normal(&text)))
     }
 }
 
