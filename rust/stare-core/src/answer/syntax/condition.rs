@@ -1,8 +1,8 @@
 //! Side conditions: `x > 0` behind "for", `k` behind "any integer".
 
 use super::super::tree::{Answer, Expr, NamedSet, Operator};
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::{words, SyntaxError};
 
 /// Words that start a condition.

@@ -2,8 +2,8 @@
 
 use super::super::tree::{Answer, Expr, Unit};
 use super::super::units;
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::{tables, words, SyntaxError};
 
 /// More words than this behind a number are prose.
