@@ -24,7 +24,7 @@ enum Last {
     Slash(bool),
 }
 
-impl<'a> Parser<'a> {
+impl Parser<'_> {
     /// `a + b - c`.
     pub(super) fn sum(&mut self) -> Parsed<Expr> {
         let mut terms = Vec::new();

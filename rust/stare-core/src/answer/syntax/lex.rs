@@ -34,6 +34,10 @@ pub(super) fn tokens(text: &str, options: Options) -> Result<Tokens<'_>, SyntaxE
     }
 }
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "marks of the next token, and of the text"
+)]
 pub(super) struct Lexer<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
@@ -70,7 +74,7 @@ impl<'a> Lexer<'a> {
             b'$' => self.dollar(),
             b'\\' => self.backslash(),
             b'0'..=b'9' => self.number(),
-            b'.' if rest.bytes().nth(1).is_some_and(|b| b.is_ascii_digit()) => self.number(),
+            b'.' if rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit) => self.number(),
             b'a'..=b'z' | b'A'..=b'Z' => self.letters(),
             b'[' if self.reversed() => self.close(b'(', 1),
             b']' if self.open.is_empty() => self.open(b'(', 1),

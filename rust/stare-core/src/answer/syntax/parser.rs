@@ -202,10 +202,11 @@ fn indexed(tokens: &Tokens<'_>) -> bool {
             {
                 return true;
             }
-            Kind::Relation(operator) if operator != Operator::Equal => {
-                if letter(at + 1) || (at > 0 && letter(at - 1)) {
-                    return true;
-                }
+            Kind::Relation(operator)
+                if operator != Operator::Equal
+                    && (letter(at + 1) || (at > 0 && letter(at - 1))) =>
+            {
+                return true;
             }
             _ => {}
         }
