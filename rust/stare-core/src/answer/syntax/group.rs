@@ -1,8 +1,8 @@
 //! What stands in brackets: tuples, intervals, sets, matrices, cases.
 
-use super::super::tree::{Answer, Brackets, Constant, Expr, Interval, NamedSet};
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::super::tree::{Answer, Brackets, Constant, Expr, Interval, NamedSet, Operator};
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::SyntaxError;
 
 /// Environments that are matrices.
@@ -51,6 +51,13 @@ impl Parser<'_> {
         for &(from, to) in &ranges {
             items.push(self.part(from, to)?);
         }
+        if bracket == end && items.iter().all(is_relation) {
+            // `[x = 1, y = 2]` names its values: their order does not matter.
+            return Ok(Answer::List {
+                items,
+                braces: false,
+            });
+        }
         let infinite = items.iter().any(is_infinite);
         if bracket == end && !(infinite && items.len() == 2 && bracket != b'<') {
             let brackets = match bracket {
@@ -77,6 +84,11 @@ impl Parser<'_> {
         if from == to {
             return Ok(Answer::NamedSet(NamedSet::Empty));
         }
+        if let Some(Kind::Begin("array")) = self.kind(from) {
+            if self.closing(from + 1)? + 1 == to {
+                return self.cases(from + 2, to - 1);
+            }
+        }
         for mark in [b'|', b':'] {
             let bar = (from..to).find(|&at| self.kind(at) == Some(Kind::Mark(mark)));
             if let Some(bar) = bar {
@@ -91,11 +103,16 @@ impl Parser<'_> {
         }
         let mut items = Vec::new();
         for (from, to) in ranges {
-            let item = self.part(from, to)?;
-            if matches!(item, Answer::Relation { .. } | Answer::Where { .. }) {
-                return Err(SyntaxError::Unreadable);
-            }
-            items.push(item);
+            items.push(self.part(from, to)?);
+        }
+        if items.iter().all(is_relation) {
+            return Ok(Answer::List {
+                items,
+                braces: false,
+            });
+        }
+        if items.iter().any(is_relation) {
+            return Err(SyntaxError::Unreadable);
         }
         Ok(Answer::List {
             items,
@@ -117,12 +134,11 @@ impl Parser<'_> {
             Err(SyntaxError::Unreadable) => return Ok(None),
             other => other?,
         };
-        let relation = |answer: &Answer| matches!(answer, Answer::Relation { .. });
         let condition = match condition {
             Answer::Where {
                 body,
                 mut conditions,
-            } if relation(&body) => {
+            } if is_relation(&body) => {
                 conditions.insert(0, *body);
                 Answer::List {
                     items: conditions,
@@ -131,12 +147,39 @@ impl Parser<'_> {
             }
             other => other,
         };
+        // `\{x \in \mathbb{R} \mid x > 0\}`
+        let (element, condition) = match element {
+            Answer::Relation { sides, operators } => {
+                let Some(Answer::Expr(symbol @ Expr::Symbol(_))) = sides.first().cloned() else {
+                    return Ok(None);
+                };
+                if operators.as_slice() != [Operator::In] {
+                    return Ok(None);
+                }
+                let mut items = vec![Answer::Relation { sides, operators }];
+                match condition {
+                    Answer::List {
+                        items: more,
+                        braces: false,
+                    } => items.extend(more),
+                    other => items.push(other),
+                }
+                (
+                    Answer::Expr(symbol),
+                    Answer::List {
+                        items,
+                        braces: false,
+                    },
+                )
+            }
+            element => (element, condition),
+        };
         let valid = match &condition {
             Answer::Relation { .. } | Answer::SetOperation(..) => true,
             Answer::List {
                 items,
                 braces: false,
-            } => items.iter().all(relation),
+            } => items.iter().all(is_relation),
             _ => false,
         };
         Ok(valid.then(|| Answer::SetBuilder {
@@ -156,6 +199,53 @@ impl Parser<'_> {
         }
     }
 
+    /// `\frac13 \begin{pmatrix} .. \end{pmatrix}`: the cells times the factor before it.
+    pub(super) fn scaled_matrix(&mut self, from: usize, to: usize) -> Parsed<Option<Answer>> {
+        let Some(Kind::Close(_)) = self.kind(to.wrapping_sub(1)) else {
+            return Ok(None);
+        };
+        let Some(open) = self.tokens.list.get(to - 1).map(|token| token.partner) else {
+            return Ok(None);
+        };
+        let begins = |at: usize| match self.kind(at) {
+            Some(Kind::Begin(name)) => MATRICES.contains(&name) || name == "array",
+            _ => false,
+        };
+        let start = if begins(open + 1) {
+            open
+        } else if begins(open.wrapping_sub(1)) {
+            open - 1
+        } else {
+            return Ok(None);
+        };
+        if start <= from {
+            return Ok(None);
+        }
+        let Answer::Matrix {
+            rows,
+            columns,
+            cells,
+        } = self.side(start, to)?
+        else {
+            return Ok(None);
+        };
+        let negative = start == from + 1 && self.kind(from) == Some(Kind::Mark(b'-'));
+        let factor = if negative {
+            Expr::Negate(Box::new(super::atom::integer(1)))
+        } else {
+            self.whole(from, start)?
+        };
+        let cells = cells
+            .into_iter()
+            .map(|cell| Expr::Product(vec![factor.clone(), cell]))
+            .collect();
+        Ok(Some(Answer::Matrix {
+            rows,
+            columns,
+            cells,
+        }))
+    }
+
     fn matrix(&mut self, from: usize, to: usize) -> Parsed<Answer> {
         let (rows, columns, cells) = self.cells(from, to)?;
         Ok(Answer::Matrix {
@@ -170,11 +260,25 @@ impl Parser<'_> {
         let mut pieces = Vec::new();
         let mut rows = self.split(from, to, |kind| kind == Kind::Mark(b'\\'));
         rows.retain(|&(from, to)| from < to);
+        let single = |&(from, to): &(usize, usize)| {
+            self.split(from, to, |kind| kind == Kind::Mark(b'&')).len() == 1
+        };
+        if rows.iter().all(single) {
+            return self.system(&rows);
+        }
         let last = rows.len().saturating_sub(1);
         for (row, &(from, to)) in rows.iter().enumerate() {
             let cells = self.split(from, to, |kind| kind == Kind::Mark(b'&'));
-            let &[(value, value_end), (condition, end)] = cells.as_slice() else {
-                return Err(SyntaxError::Unreadable);
+            let (value, value_end, condition, end) = match *cells.as_slice() {
+                [(value, value_end), (condition, end)] => (value, value_end, condition, end),
+                // `& if & x > 0`
+                [(value, value_end), (word, word_end), (condition, end)]
+                    if word_end == word + 1
+                        && matches!(self.kind(word), Some(Kind::Text("if" | "for" | "when"))) =>
+                {
+                    (value, value_end, condition, end)
+                }
+                _ => return Err(SyntaxError::Unreadable),
             };
             let value_end = if self.kind(value_end.wrapping_sub(1)) == Some(Kind::Mark(b',')) {
                 value_end - 1
@@ -188,6 +292,23 @@ impl Parser<'_> {
             Err(SyntaxError::Unreadable)
         } else {
             Ok(Answer::Piecewise(pieces))
+        }
+    }
+
+    /// Equations, one in a row, that all hold.
+    fn system(&mut self, rows: &[(usize, usize)]) -> Parsed<Answer> {
+        let mut items = Vec::new();
+        for &(from, to) in rows {
+            let comma = matches!(self.kind(to.wrapping_sub(1)), Some(Kind::Mark(b',' | b';')));
+            items.push(self.part(from, to - usize::from(comma))?);
+        }
+        if items.len() > 1 && items.iter().all(is_relation) {
+            Ok(Answer::List {
+                items,
+                braces: false,
+            })
+        } else {
+            Err(SyntaxError::Unreadable)
         }
     }
 
@@ -211,6 +332,10 @@ impl Parser<'_> {
             Err(SyntaxError::Unreadable)
         }
     }
+}
+
+fn is_relation(item: &Answer) -> bool {
+    matches!(item, Answer::Relation { .. })
 }
 
 fn is_infinite(item: &Answer) -> bool {
