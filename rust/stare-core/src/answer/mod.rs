@@ -22,6 +22,7 @@ mod extract;
 pub mod limits;
 mod number;
 mod relate;
+mod show;
 mod syntax;
 pub mod tree;
 mod units;
