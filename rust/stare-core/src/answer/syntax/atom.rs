@@ -151,7 +151,15 @@ impl<'a> Parser<'a> {
         if self.is(Kind::Open(b'(')) && self.tight() {
             let open = self.at;
             let close = self.closing(open)?;
+            if name == "O" {
+                // Equal orders of growth are written in many ways.
+                return Err(SyntaxError::Unreadable);
+            }
             if self.is_application(&name, open, close) {
+                let before = open.checked_sub(1).and_then(|at| self.token(at));
+                if before.is_some_and(|token| token.glued) && !name.starts_with(['f', 'g', 'h']) {
+                    return Err(SyntaxError::Unreadable);
+                }
                 let arguments = self.arguments(open + 1, close)?;
                 self.at = close + 1;
                 return Ok(Expr::Apply(name.into(), arguments));
@@ -530,6 +538,12 @@ impl<'a> Parser<'a> {
         };
         let mut name = format!("\\mathbb{{{letter}}}");
         self.decorate(&mut name)?;
+        if self.is(Kind::Open(b'(')) && self.tight() {
+            let close = self.closing(self.at)?;
+            let arguments = self.arguments(self.at + 1, close)?;
+            self.at = close + 1;
+            return Ok(Expr::Apply(name.into(), arguments));
+        }
         Ok(Expr::Symbol(name.into()))
     }
 

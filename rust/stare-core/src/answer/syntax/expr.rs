@@ -3,7 +3,7 @@
 //! Where a spelling has two likely readings that differ (`x/2y`, `\sin x/2`), it is refused.
 
 use super::super::limits;
-use super::super::tree::{Constant, Expr, Function, Number, Symbol};
+use super::super::tree::{Constant, Expr, Function, Number, Operator, Symbol};
 use super::lex::{Kind, Token, Tokens};
 use super::SyntaxError;
 
@@ -26,7 +26,7 @@ pub(super) struct Parser<'a> {
     pub(super) bars: bool,
     /// Variables bound by sums and integrals around the cursor.
     pub(super) bound: Vec<Symbol>,
-    /// `i` is a unit vector, since `j` occurs too.
+    /// `i` is an index or a unit vector.
     pub(super) vectors: bool,
     /// Where the last function with an argument without brackets ended.
     pub(super) open_end: usize,
@@ -49,10 +49,7 @@ enum Last {
 
 impl<'a> Parser<'a> {
     pub(super) fn new(tokens: &'a Tokens<'a>) -> Self {
-        let vectors = tokens
-            .list
-            .iter()
-            .any(|t| matches!(t.kind, Kind::Letter(run) if run.starts_with('j')));
+        let vectors = indexed(tokens);
         Self {
             tokens,
             at: 0,
@@ -233,6 +230,9 @@ impl<'a> Parser<'a> {
                     factors.push(Expr::Quotient(Box::new(above), Box::new(below)));
                 }
                 Some(_) if self.starts_factor() => {
+                    if self.token(self.at).is_some_and(|token| token.apart) {
+                        return Err(SyntaxError::Unreadable);
+                    }
                     let next = self.last_kind();
                     let slashed = next == Last::Number;
                     if let Some(mixed) = self.mixed(&mut factors, last)? {
@@ -534,4 +534,29 @@ pub(super) fn takes_open_argument(function: Function) -> bool {
             | F::Im
             | F::Arg
     )
+}
+
+/// Whether `i` is an index or a unit vector somewhere: in a subscript, beside an inequality, or
+/// with a `j` as its companion.
+fn indexed(tokens: &Tokens<'_>) -> bool {
+    let kind = |at: usize| tokens.list.get(at).map(|token| token.kind);
+    let letter = |at: usize| matches!(kind(at), Some(Kind::Letter(run)) if run.starts_with('i'));
+    let mut subscript = 0;
+    for (at, token) in tokens.list.iter().enumerate() {
+        match token.kind {
+            Kind::Letter(run) if run.starts_with('j') => return true,
+            Kind::Mark(b'_') if kind(at + 1) == Some(Kind::Open(b'{')) => {
+                subscript = tokens.list.get(at + 1).map_or(0, |open| open.partner);
+            }
+            Kind::Mark(b'_') => subscript = at + 1,
+            Kind::Letter(run) if run.starts_with('i') && at <= subscript => return true,
+            Kind::Relation(operator) if operator != Operator::Equal => {
+                if letter(at + 1) || (at > 0 && letter(at - 1)) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
 }

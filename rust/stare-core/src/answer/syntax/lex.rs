@@ -41,6 +41,8 @@ pub(super) struct Token<'a> {
     pub(super) spaced: bool,
     /// Whether it is a letter of the same run as the token before.
     pub(super) glued: bool,
+    /// A wide gap came before it, over which nothing is multiplied.
+    pub(super) apart: bool,
     /// A number of digits only.
     pub(super) plain: bool,
     /// Its place in the text.
@@ -75,6 +77,7 @@ pub(super) fn tokens(text: &str, options: Options) -> Result<Tokens<'_>, SyntaxE
         text,
         at: 0,
         spaced: false,
+        apart: false,
         words: options.mixed,
         groups: options.groups,
         mixed: options.mixed,
@@ -101,6 +104,7 @@ struct Lexer<'a> {
     text: &'a str,
     at: usize,
     spaced: bool,
+    apart: bool,
     /// Outside of `$..$`, in a text that has some.
     words: bool,
     groups: bool,
@@ -134,6 +138,8 @@ impl<'a> Lexer<'a> {
             b'0'..=b'9' => self.number(),
             b'.' if rest.bytes().nth(1).is_some_and(|b| b.is_ascii_digit()) => self.number(),
             b'a'..=b'z' | b'A'..=b'Z' => self.letters(),
+            b'[' if self.reversed() => self.close(b'(', 1),
+            b']' if self.open.is_empty() => self.open(b'(', 1),
             b'(' | b'[' | b'{' => self.open(byte, 1),
             b')' | b']' | b'}' => self.close(byte, 1),
             b'<' | b'>' | b'=' | b'!' | b':' => self.relation(),
@@ -154,12 +160,36 @@ impl<'a> Lexer<'a> {
             kind,
             spaced: std::mem::take(&mut self.spaced),
             glued: false,
+            apart: std::mem::take(&mut self.apart),
             plain: false,
             start,
             end: self.at,
             partner: usize::MAX,
         });
         Ok(())
+    }
+
+    /// Whether `[` closes an interval, as in `[a, b[` and `]a, b[`.
+    fn reversed(&self) -> bool {
+        let Some(&(at, _)) = self.open.last().filter(|_| self.open.len() == 1) else {
+            return false;
+        };
+        let Some(open) = self.tokens.list.get(at) else {
+            return false;
+        };
+        let source = self.text.as_bytes().get(open.start);
+        let comma = self
+            .tokens
+            .list
+            .iter()
+            .skip(at)
+            .any(|t| matches!(t.kind, Kind::Mark(b',' | b';')));
+        let rest = self.text.get(self.at + 1..).unwrap_or("").trim_start();
+        let ends = rest.is_empty()
+            || rest.starts_with("\\cup")
+            || rest.starts_with("\\cap")
+            || rest.starts_with('$');
+        comma && ends && matches!(source, Some(b'[' | b']'))
     }
 
     fn argument_taken(&mut self) {
@@ -347,12 +377,22 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Whether the last token wants another operand: `$a+$ $b$`.
+    fn unfinished(&self) -> bool {
+        let last = self.tokens.list.last().map(|token| token.kind);
+        matches!(
+            last,
+            Some(Kind::Mark(b'+' | b'-' | b'*' | b'/') | Kind::Relation(_) | Kind::Open(_))
+        )
+    }
+
     fn dollar(&mut self) -> Result<(), SyntaxError> {
         if self.mixed {
             let length = if self.rest().starts_with("$$") { 2 } else { 1 };
             self.at += length;
             self.words = !self.words;
             self.spaced = true;
+            self.apart |= !self.words && !self.unfinished();
             return Ok(());
         }
         self.push(Kind::Mark(b'$'), self.at, 1)
@@ -373,6 +413,16 @@ impl<'a> Lexer<'a> {
                 let delimiter = self.rest().trim_start();
                 if delimiter.starts_with('.') {
                     self.at = self.text.len() - delimiter.len() + 1;
+                    let innermost = self
+                        .open
+                        .last()
+                        .and_then(|&(at, _)| self.tokens.list.get(at));
+                    if name == "right"
+                        && innermost.is_some_and(|token| token.kind == Kind::Open(b'S'))
+                    {
+                        // `\left\{ .. \right.` around cases.
+                        return self.close(b'S', 0);
+                    }
                 }
             }
             return Ok(());
@@ -380,6 +430,7 @@ impl<'a> Lexer<'a> {
         if tables::is_space(name) {
             self.at = after;
             self.spaced = true;
+            self.apart |= name.starts_with('q');
             return Ok(());
         }
         if tables::is_text(name) {
@@ -444,6 +495,7 @@ impl<'a> Lexer<'a> {
                 self.at += 2;
                 self.words = matches!(tail.bytes().next(), Some(b')' | b']'));
                 self.spaced = true;
+                self.apart |= !self.words && !self.unfinished();
                 Ok(())
             }
             _ => Err(SyntaxError::Unreadable),
@@ -479,7 +531,7 @@ impl<'a> Lexer<'a> {
         // Behind a number, `min` and `sec` are units.
         let counted = matches!(
             self.tokens.list.last().map(|token| token.kind),
-            Some(Kind::Number(_) | Kind::Close(_))
+            Some(Kind::Number(_) | Kind::Close(_) | Kind::Mark(b'/') | Kind::Command("pi"))
         ) && units::canonical(words).is_some();
         let kind = named(words).or_else(|| tables::function(words, true).map(Kind::Function));
         if let Some(kind) = kind.filter(|_| !counted) {

@@ -9,6 +9,83 @@ use super::{tables, words, SyntaxError};
 /// More words than this behind a number are prose.
 const UNIT_WORDS: usize = 4;
 
+/// Words that change a value, or say that it is none.
+const VALUES: &[&str] = &[
+    "hundred",
+    "hundreds",
+    "thousand",
+    "thousands",
+    "million",
+    "millions",
+    "billion",
+    "billions",
+    "trillion",
+    "dozen",
+    "dozens",
+    "score",
+    "half",
+    "halves",
+    "quarter",
+    "quarters",
+    "third",
+    "thirds",
+    "tenths",
+    "hundredths",
+    "squared",
+    "cubed",
+    "factorial",
+    "times",
+    "plus",
+    "minus",
+    "over",
+    "divided",
+    "by",
+    "base",
+    "mod",
+    "modulo",
+    "not",
+    "no",
+    "less",
+    "more",
+    "least",
+    "most",
+    "approximately",
+    "about",
+    "around",
+    "roughly",
+    "or",
+    "and",
+    "to",
+    "than",
+    "from",
+    "except",
+    "if",
+    "when",
+    "where",
+    "for",
+    "with",
+    "is",
+    "are",
+    "was",
+    "then",
+    "choose",
+    "pi",
+    "ago",
+    "before",
+    "after",
+    "above",
+    "below",
+    "past",
+    "am",
+    "pm",
+    "a.m",
+    "p.m",
+    "a.m.",
+    "p.m.",
+    "k",
+    "infinity",
+];
+
 impl Parser<'_> {
     /// The value and unit of `from..to`; `None` if it has no unit.
     pub(super) fn quantity(&mut self, from: usize, to: usize) -> Parsed<Option<Answer>> {
@@ -17,7 +94,7 @@ impl Parser<'_> {
         }
         if let Some((end, unit)) = self.sign_unit(from, to) {
             // The sign belongs to the last term of a sum only.
-            let single = !(from + 1..end).any(|at| self.is_term_sign(at));
+            let single = self.split(from + 1, end, is_term_sign).len() == 1;
             if !single {
                 return Ok(None);
             }
@@ -44,17 +121,6 @@ impl Parser<'_> {
             Answer::Expr(_) | Answer::Tuple { .. } => Ok(Answer::Quantity(Box::new(value), unit)),
             _ => Err(SyntaxError::Unreadable),
         }
-    }
-
-    fn is_term_sign(&self, at: usize) -> bool {
-        let sign = matches!(
-            self.kind(at),
-            Some(Kind::Mark(b'+' | b'-') | Kind::Command("pm" | "mp"))
-        );
-        sign && !matches!(
-            self.kind(at.wrapping_sub(1)),
-            Some(Kind::Open(_) | Kind::Mark(_))
-        )
     }
 
     /// `\$5`, `-\$5`.
@@ -89,6 +155,15 @@ impl Parser<'_> {
                 .filter(|&at| at >= from)
                 .and_then(|at| self.kind(at))
         };
+        let scale = match self.kind(last)? {
+            Kind::Text("C") | Kind::Letter("C") => Some("degC"),
+            Kind::Text("F") | Kind::Letter("F") => Some("degF"),
+            _ => None,
+        };
+        if let Some(scale) = scale {
+            let (end, unit) = self.sign_unit(from, last)?;
+            return (unit == Unit::Degree).then(|| (end, Unit::Known(scale.into())));
+        }
         let (end, unit) = match self.kind(last)? {
             Kind::Mark(b'%') => (last, Unit::Percent),
             Kind::Mark(b'$') => (last, Unit::Known("dollar".into())),
@@ -201,6 +276,12 @@ impl Parser<'_> {
         let clean = name
             .chars()
             .all(|c| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '.'));
+        if name
+            .split_whitespace()
+            .any(|word| VALUES.contains(&word.to_lowercase().as_str()))
+        {
+            return Err(SyntaxError::Unreadable);
+        }
         if plain_words && clean && name.split_whitespace().count() <= UNIT_WORDS {
             return Ok(match &*words::normal(name) {
                 "percent" | "per cent" => Unit::Percent,
@@ -209,4 +290,8 @@ impl Parser<'_> {
         }
         Err(SyntaxError::Unreadable)
     }
+}
+
+fn is_term_sign(kind: Kind<'_>) -> bool {
+    matches!(kind, Kind::Mark(b'+' | b'-') | Kind::Command("pm" | "mp"))
 }

@@ -106,6 +106,9 @@ impl Parser<'_> {
         if let Some(set) = self.named_set(from, to)? {
             return Ok(Answer::NamedSet(set));
         }
+        if let Some(matrix) = self.scaled_matrix(from, to)? {
+            return Ok(matrix);
+        }
         let colon = self.split(from, to, |kind| kind == Kind::Mark(b':'));
         if colon.len() > 1 {
             return self.ratio(&colon, to);
