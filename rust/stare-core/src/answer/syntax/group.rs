@@ -1,8 +1,8 @@
 //! What stands in brackets: tuples, intervals, sets, matrices, cases.
 
 use super::super::tree::{Answer, Brackets, Constant, Expr, Interval, NamedSet};
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::SyntaxError;
 
 /// Environments that are matrices.

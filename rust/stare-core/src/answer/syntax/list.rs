@@ -1,9 +1,12 @@
 //! Whole answers: items between commas, semicolons, "and", "or".
 
 use super::super::tree::{Answer, Expr, Operator, SetOperator};
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::{tables, SyntaxError};
+
+/// More words than this in an item of a list are prose.
+const ITEM_WORDS: usize = 3;
 
 /// What stands between two items.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,6 +100,10 @@ impl Parser<'_> {
         let mut conditions = Vec::new();
         for (from, to) in parts {
             let item = self.part(from, to)?;
+            let prose = |words: &str| words.split(' ').count() > ITEM_WORDS;
+            if matches!(&item, Answer::Words(words) if prose(words)) {
+                return Err(SyntaxError::Unreadable);
+            }
             if is_membership(&item) && !items.is_empty() && !items.iter().all(is_membership) {
                 conditions.push(item);
             } else if conditions.is_empty() {

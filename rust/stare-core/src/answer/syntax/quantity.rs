@@ -2,8 +2,8 @@
 
 use super::super::tree::{Answer, Expr, Unit};
 use super::super::units;
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::{tables, words, SyntaxError};
 
 /// More words than this behind a number are prose.
@@ -93,8 +93,10 @@ impl Parser<'_> {
             return Ok(Some(currency));
         }
         if let Some((end, unit)) = self.sign_unit(from, to) {
-            // The sign belongs to the last term of a sum only.
-            let single = self.split(from + 1, end, is_term_sign).len() == 1;
+            // The sign belongs to the last term of a sum, and to the argument of a function.
+            let apart = |kind: Kind<'_>| is_term_sign(kind) || matches!(kind, Kind::Function(_));
+            let function = matches!(self.kind(from), Some(Kind::Function(_)));
+            let single = !function && self.split(from + 1, end, apart).len() == 1;
             if !single {
                 return Ok(None);
             }
@@ -205,7 +207,12 @@ impl Parser<'_> {
                     }
                 }
                 Kind::Letter(run) if counted && !token.glued && run.len() > 1 => {
-                    let word = run.len() > 3 && !tables::is_product(run);
+                    // `3 men` is no product.
+                    let word = match run.len() {
+                        0..=2 => false,
+                        3 => token.spaced && !tables::is_algebra(run),
+                        _ => !tables::is_product(run),
+                    };
                     if word || units::canonical(run).is_some() {
                         return Some(at);
                     }

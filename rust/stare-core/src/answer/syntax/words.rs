@@ -1,11 +1,18 @@
 //! Words and choice letters.
 
 use super::super::tree::Answer;
+use super::atom::integer;
 use super::wrap::Bare;
 use super::{lex, tables};
 
 /// More words than this are prose, not an answer.
 const WORDS: usize = 12;
+
+/// Numbers in words, from zero.
+const NUMBERS: &[&str] = &[
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve",
+];
 
 /// Case-folded, single spaces, no punctuation at the ends.
 pub(super) fn normal(text: &str) -> Box<str> {
@@ -30,12 +37,12 @@ pub(super) fn read(bare: Bare<'_>) -> Option<Answer> {
     if let Some(letter) = choice(text, bare.worded) {
         return Some(Answer::Choice(letter));
     }
-    let wordy = text
+    let letters = text
         .chars()
         .all(|c| c.is_alphabetic() || c.is_whitespace() || matches!(c, '-' | '\'' | '.'));
     let first = text.chars().next().is_some_and(char::is_alphabetic);
     let last = text.chars().next_back().is_some_and(char::is_alphabetic);
-    if !(wordy && first && last) || text.split_whitespace().count() > WORDS {
+    if !(letters && first && last) || text.split_whitespace().count() > WORDS {
         return None;
     }
     let runs = || {
@@ -49,12 +56,23 @@ pub(super) fn read(bare: Bare<'_>) -> Option<Answer> {
         run.chars().count() == 1
             || (run.is_ascii() && (lex::is_named(run) || tables::is_algebra(run)))
     };
-    let word = if bare.worded {
+    let certain = if bare.worded {
         text.chars().count() > 1 && !runs().all(|run| run.is_ascii() && lex::is_named(run))
     } else {
         runs().any(|run| !maths(run)) && !(text.contains('-') && runs().any(|run| run.len() == 1))
     };
-    word.then(|| Answer::Words(normal(text)))
+    if !certain {
+        return None;
+    }
+    let words = normal(text);
+    let value = NUMBERS
+        .iter()
+        .position(|name| *name == &*words)
+        .and_then(|value| u8::try_from(value).ok());
+    Some(match value {
+        Some(value) => Answer::Expr(integer(value)),
+        None => Answer::Words(words),
+    })
 }
 
 /// The letter of `(C)`, `\text{C}`, `C: 12`, `(C) 12`, `\text{(C) } 12`.
