@@ -29,6 +29,7 @@ from typing import NamedTuple
 from stare import _core
 
 ROOT = Path(__file__).resolve().parents[1]
+BOMBS = ROOT / "tests/data/verify_bombs.tsv"  # name, then counts and pieces; @ is the index
 LABEL = {"correct": "equal", "incorrect": "different", "undecided": "unknown"}
 BOX = ("\\boxed", "\\fbox")
 
@@ -56,14 +57,17 @@ class Graded(NamedTuple):
 
     @property
     def wrong(self) -> bool:
+        """A verdict that is not accepted."""
         return self.label not in self.row.accept | {"unknown"}
 
     @property
     def undecided(self) -> bool:
+        """No verdict."""
         return self.label == "unknown"
 
     @property
     def missed(self) -> bool:
+        """No verdict where there must be one."""
         return self.undecided and "unknown" not in self.row.accept
 
 
@@ -145,67 +149,10 @@ def show(graded: Iterable[Graded], what: str, kind: str, limit: int) -> None:
 
 def bombs() -> Iterator[tuple[str, str]]:
     """Named answers that are cheap to write and dear to evaluate."""
-    deep = 5_000
-    yield from (
-        ("power tower", "9^{9^{9^{9}}}"),
-        ("tower of fives", "5^{(5^{(5^{(5^5)})}-4)}"),
-        ("power of ten", "10^{10^9}"),
-        ("long power", "3^{300000000}"),
-        ("root of a power", r"\sqrt{3^{100000001}}"),
-        ("decimal power", "1.5^{10^{10}}"),
-        ("power of a power", "(2^{100000000})^3"),
-        ("gcd of a power", r"\gcd(2^{100000000},3)"),
-        ("factorial", "10000000!"),
-        ("iterated factorial", "((10!)!)!"),
-        ("factorials in a row", "9" + "!" * 200),
-        ("binomial", r"\binom{10^9}{5\cdot 10^8}"),
-        ("long sum", r"\sum_{k=1}^{10^{12}}\frac{1}{k}"),
-        ("nested sums", r"\sum_{i=1}^{999}\sum_{j=1}^{999}\sum_{k=1}^{999}\frac{1}{i+j+k}"),
-        ("long product", r"\prod_{k=1}^{10^{9}}k"),
-        ("integral", r"\int_{0}^{\infty}\frac{\sin^{40}(x^{3})}{1+x^{x}}\,dx"),
-        ("wide expansion", "(x+y+z+w)^{60}+1"),
-        ("high degree", "(x+1)^{100000}"),
-        ("many variables", "+".join(f"x_{{{i}}}" for i in range(400))),
-        ("product of variables", "*".join(f"(x_{{{i}}}+1)" for i in range(60))),
-        ("signs", "-" * 10_001 + "1"),
-        ("plus-minus", r"\pm ".join(str(i) for i in range(60))),
-        ("relations", "=".join(str(i) for i in range(700))),
-        ("chain", "<".join("x" for _ in range(1_000))),
-        ("braces", "{" * deep + "1" + "}" * deep),
-        ("parentheses", "(" * deep + "1" + ")" * deep),
-        ("unclosed parentheses", "(" * 100_000),
-        ("fractions", r"\frac{1}{1+" * 2_000 + "1" + "}" * 2_000),
-        ("shallow fractions", r"\frac{1}{1+" * 60 + "x" + "}" * 60),
-        ("roots", r"\sqrt{2+" * 60 + "2" + "}" * 60),
-        ("trigonometry", r"\sin(\cos(" * 25 + "1" + "))" * 25),
-        ("exponentials", r"\exp(" * 40 + "1" + ")" * 40),
-        ("integer", "7" * 1_000_000),
-        ("long integer", "7" * 4_000),
-        ("exponent", "1e999999999"),
-        ("decimal exponent", "1.5e-400000000"),
-        ("long decimal", "0." + "123456789" * 400),
-        ("repeating decimal", r"0.\overline{" + "123456789" * 400 + "}"),
-        ("list", ",".join(str(i) for i in range(100_000))),
-        ("list within the limit", ",".join(str(i) for i in range(900))),
-        ("list of roots", ",".join(rf"\sqrt{{{i}}}" for i in range(2, 120))),
-        ("nested lists", "(" * 60 + "1" + ",1)" * 60),
-        ("unions", r" \cup ".join(f"({2 * i},{2 * i + 1})" for i in range(200))),
-        ("overlapping unions", r" \cup ".join(rf"(\sqrt{{{i}}},{i})" for i in range(2, 80))),
-        ("matrix", r"\begin{pmatrix}" + r"\\".join(["&".join("1" * 100)] * 100) + r"\end{pmatrix}"),
-        ("determinant", r"\begin{vmatrix}" + r"\\".join(
-            "&".join(f"x^{{{i}}}+{i * j}" for i in range(10)) for j in range(10)
-        ) + r"\end{vmatrix}"),
-        ("boxes", r"\boxed{" * 100_000),
-        ("closed boxes", r"\boxed{" * 100_000 + "1" + "}" * 100_000),
-        ("unclosed maths", r"\(" * 100_000),
-        ("dollars", "$" * 100_000),
-        ("backslashes", "\\" * 100_000),
-        ("combining marks", "1" + "\u0301" * 2_000),
-        ("superscripts", "x" + "\u00b2" * 2_000),
-        ("hashes", "####" * 50_000),
-        ("markers", "answer is " * 50_000),
-        ("think", "<think>" * 50_000 + "</think>" * 50_000),
-    )  # fmt: skip
+    for line in BOMBS.read_text(encoding="utf-8").splitlines():
+        name, *fields = line.split("\t")
+        pieces = zip(map(int, fields[::2]), fields[1::2], strict=True)
+        yield name, "".join(text.replace("@", str(i)) for n, text in pieces for i in range(n))
 
 
 def time_bombs(limit: float) -> bool:
