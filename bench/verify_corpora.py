@@ -9,7 +9,9 @@ A row is one of
 
 - {gold, pred, accept or expected}: `pred` is an answer, or a text with a box in it;
 - {gold, completion, label}: a whole response;
-- {gold}: the gold itself, in a box; it must never be incorrect.
+- {gold}: the gold itself, in a box; it must never be incorrect;
+- in a `.tsv`: a mark, a gold and a bare answer. `=` equal, `!` different, both with `?` where
+  undecided will do; `any` may be read in more than one way.
 
 No fallback and no tolerance: this measures the compiled verifier alone. `wrong` is a verdict
 outside `accept`; `missed` is undecided where `accept` does not allow that.
@@ -31,6 +33,13 @@ from stare import _core
 ROOT = Path(__file__).resolve().parents[1]
 BOMBS = ROOT / "tests/data/verify_bombs.tsv"  # name, then counts and pieces; @ is the index
 LABEL = {"correct": "equal", "incorrect": "different", "undecided": "unknown"}
+MARKS = {
+    "=": ["equal"],
+    "=?": ["equal", "unknown"],
+    "!": ["different"],
+    "!?": ["different", "unknown"],
+    "any": ["equal", "different", "unknown"],
+}
 BOX = ("\\boxed", "\\fbox")
 
 
@@ -74,6 +83,8 @@ class Graded(NamedTuple):
 def rows(path: Path) -> list[Row]:
     """Read a file of rows; the cases are whole responses, the others bare answers mostly."""
     with path.open(encoding="utf-8") as file:
+        if path.suffix == ".tsv":
+            return [_pair(number, line, path) for number, line in enumerate(file, 1)]
         return [_row(json.loads(line), path) for line in file if line.strip()]
 
 
@@ -95,6 +106,12 @@ def _row(fields: dict, path: Path) -> Row:
         completion=completion,
         accept=frozenset(fields.get("accept") or (expected, "unknown")),
     )
+
+
+def _pair(number: int, line: str, path: Path) -> Row:
+    mark, gold, answer = line.rstrip("\n").split("\t")
+    fields = {"id": str(number), "gold": gold, "pred": answer, "accept": MARKS[mark]}
+    return _row(fields, path)
 
 
 def grade(given: list[Row], threads: int = 1) -> list[Graded]:

@@ -66,8 +66,9 @@ def _failures(graded: list, what: str) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def test_our_own_cases(bench: ModuleType, root: Path):
-    graded = bench.grade(bench.rows(root / "tests/data/verify_cases.jsonl"))
+@pytest.mark.parametrize("name", ["verify_cases.jsonl", "verify_pairs.tsv"])
+def test_our_own_cases(bench: ModuleType, root: Path, name: str):
+    graded = bench.grade(bench.rows(root / "tests/data" / name))
     assert len(graded) > 100
     assert _failures(graded, "wrong") == []
     assert _failures(graded, "missed") == []
