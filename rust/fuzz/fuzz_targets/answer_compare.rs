@@ -5,11 +5,11 @@
 mod rational;
 
 use libfuzzer_sys::fuzz_target;
-use stare_core::answer::{compare, Verdict};
+use stare_core::answer::{compare, Tolerance, Verdict};
 
 fuzz_target!(|text: &str| {
     let Some((left, right)) = text.split_once('\n') else { return };
-    let verdicts = (compare(left, right).verdict(), compare(right, left).verdict());
+    let verdicts = (compare(left, right, Tolerance::None).verdict(), compare(right, left, Tolerance::None).verdict());
     // Opposite verdicts are wrong for whatever kind of answer.
     assert!(
         verdicts != (Verdict::Correct, Verdict::Incorrect)

@@ -1,19 +1,22 @@
-//! The answer of any completion is a piece of it, free of think blocks; appending a box decides.
+//! The answer of any completion is a piece of it; whatever stands before, the last box decides.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use stare_core::answer::{extract, grade, Reason, Verdict};
+use stare_core::answer::{extract, grade, Options, Profile, Reason, Verdict};
 
 fuzz_target!(|text: &str| {
-    if let Ok(answer) = extract(text) {
-        assert!(!answer.trim().is_empty());
-        assert_eq!(extract(text).as_deref(), Ok(&*answer), "not the same twice");
+    for profile in [Profile::Reward, Profile::Eval, Profile::MathVerify] {
+        let found = extract(text, profile);
+        assert_eq!(found, extract(text, profile), "not the same twice");
+        if let Ok(found) = found {
+            assert!(!found.text.trim().is_empty(), "{text:?}");
+            assert!(text.contains(found.text));
+        }
     }
-    // Whatever stands before, the last box decides, unless a think block is open.
     let boxed = format!("{text}\n\n</think>\\boxed{{41}}");
-    let graded = grade(&boxed, &["41"]);
+    let graded = grade(&boxed, &["41"], &Options::default());
     assert_eq!(graded.verdict(), Verdict::Correct, "{boxed:?}");
     let open = format!("{boxed} and \\boxed{{");
-    assert_eq!(grade(&open, &["41"]).reason, Reason::NoAnswer, "{open:?}");
+    assert_eq!(grade(&open, &["41"], &Options::default()).reason, Reason::NoAnswer, "{open:?}");
 });

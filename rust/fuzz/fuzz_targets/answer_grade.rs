@@ -5,13 +5,13 @@
 mod rational;
 
 use libfuzzer_sys::fuzz_target;
-use stare_core::answer::{grade, Verdict};
+use stare_core::answer::{grade, Options, Verdict};
 
 fuzz_target!(|text: &str| {
     let Some((completion, gold)) = text.rsplit_once('\n') else { return };
-    let graded = grade(completion, &[gold]);
-    assert_eq!(graded, grade(completion, &[gold]), "not the same twice");
-    assert_eq!(graded.verdict(), grade(completion, &[gold, gold]).verdict());
+    let graded = grade(completion, &[gold], &Options::default());
+    assert_eq!(graded, grade(completion, &[gold], &Options::default()), "not the same twice");
+    assert_eq!(graded.verdict(), grade(completion, &[gold, gold], &Options::default()).verdict());
     if gold.trim().is_empty() {
         assert_ne!(graded.verdict(), Verdict::Correct, "an empty gold rewards nothing");
     }

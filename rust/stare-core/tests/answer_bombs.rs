@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use stare_core::answer::{grade, Verdict};
+use stare_core::answer::{grade, Options, Verdict};
 
 /// Name, then counts and pieces, between tabulators; `@` stands for the index of the repetition.
 const BOMBS: &str = include_str!("../../../tests/data/verify_bombs.tsv");
@@ -42,7 +42,7 @@ fn every_bomb_gets_a_verdict() {
                 (bomb.clone(), gold),
             ] {
                 let start = Instant::now();
-                let _ = grade(&completion, &[gold]);
+                let _ = grade(&completion, &[gold], &Options::default());
                 if start.elapsed() > FAR_TOO_LONG {
                     slow.push((name, start.elapsed()));
                 }
@@ -64,7 +64,7 @@ fn no_bomb_differs_from_itself() {
         ] {
             let start = Instant::now();
             let completion = boxed(&bomb);
-            let grade = grade(&completion, &[&gold]);
+            let grade = grade(&completion, &[&gold], &Options::default());
             assert!(
                 start.elapsed() < FAR_TOO_LONG,
                 "{name}: {:?}",
@@ -97,7 +97,7 @@ fn neighbours_of_bombs_are_never_equal() {
         ] {
             for (answer, gold) in [(&bomb, &other), (&other, &bomb)] {
                 let completion = boxed(answer);
-                let grade = grade(&completion, &[gold]);
+                let grade = grade(&completion, &[gold], &Options::default());
                 assert_ne!(
                     grade.verdict(),
                     Verdict::Correct,

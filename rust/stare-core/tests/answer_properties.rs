@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
-use stare_core::answer::{compare, Verdict};
+use stare_core::answer::{compare, key, Reason, Tolerance, Verdict};
 
 // --- trees -------------------------------------------------------------------------------------
 
@@ -398,8 +398,12 @@ fn mutated(answer: &Answer, index: usize, digit: u32) -> Answer {
 
 // --- properties --------------------------------------------------------------------------------
 
+fn reason(left: &str, right: &str) -> Reason {
+    compare(left, right, Tolerance::None)
+}
+
 fn verdict(left: &str, right: &str) -> Verdict {
-    compare(left, right).verdict()
+    reason(left, right).verdict()
 }
 
 proptest! {
@@ -428,30 +432,40 @@ proptest! {
     }
 }
 
-/// Shares that a few failures may not move: what must be decided, and how keys agree.
+/// A share, which a few failures may not move, must be decided; equal answers have equal keys.
 #[test]
 fn nearly_all_spellings_are_equal() {
     let mut runner = TestRunner::deterministic();
     let strategy = answer();
-    let (mut pairs, mut undecided, mut examples) = (0, 0, Vec::new());
+    let (mut pairs, mut undecided, mut unlike) = (0, Vec::new(), Vec::new());
     for _ in 0..400 {
         let answer = strategy.new_tree(&mut runner).unwrap().current();
         let first = STYLES[0].answer(&answer);
         for style in STYLES {
             let other = style.answer(&answer);
+            let reason = reason(&first, &other);
             pairs += 1;
-            if verdict(&first, &other) != Verdict::Correct {
-                undecided += 1;
-                examples.push(format!(
-                    "{first} | {other}: {}",
-                    compare(&first, &other).as_str()
+            if reason.verdict() != Verdict::Correct {
+                undecided.push(format!("{first} | {other}: {}", reason.as_str()));
+            } else if key(&first) != key(&other) {
+                unlike.push(format!(
+                    "{first} | {other}: {:?} {:?}",
+                    key(&first),
+                    key(&other)
                 ));
             }
         }
     }
+    let (shown, count) = (undecided.len().min(30), undecided.len());
     assert!(
-        undecided * 50 < pairs,
-        "{undecided} of {pairs}: {:#?}",
-        &examples[..examples.len().min(40)]
+        50 * count < pairs,
+        "{count} of {pairs}: {:#?}",
+        &undecided[..shown]
+    );
+    assert!(
+        unlike.is_empty(),
+        "{}: {:#?}",
+        unlike.len(),
+        &unlike[..unlike.len().min(30)]
     );
 }
