@@ -182,6 +182,10 @@ fn detour(text: &str) -> Option<&str> {
             return None;
         }
         let next = rest.strip_prefix(' ').unwrap_or(rest);
+        // Its own verb, had it one, would have been found first.
+        if WORDS.iter().any(|word| starts_with(next, word)) {
+            return None;
+        }
         if let Some(behind) = verb(next) {
             return Some(behind);
         }
@@ -320,9 +324,12 @@ fn skip<'a>(text: &'a str, marks: &[char]) -> &'a str {
 
 /// Whatever the case of ASCII letters.
 fn starts_with(text: &str, word: &str) -> bool {
-    text.as_bytes()
-        .get(..word.len())
-        .is_some_and(|front| front.eq_ignore_ascii_case(word.as_bytes()))
+    let (text, word) = (text.as_bytes(), word.as_bytes());
+    // The first letter alone settles nearly every case.
+    matches!((text.first(), word.first()), (Some(a), Some(b)) if a.eq_ignore_ascii_case(b))
+        && text
+            .get(..word.len())
+            .is_some_and(|front| front.eq_ignore_ascii_case(word))
 }
 
 /// The last character boundary at or before `at`.

@@ -167,7 +167,8 @@ fn unboxed<'a>(text: &'a str, rules: &Rules) -> Option<Found<'a>> {
             .rev()
             .map(marker::plain)
             .find(|line| !line.is_empty())?;
-        number::is_number(bare(line)).then_some(Found::plain(line, How::Line))
+        let short = line.len() <= limits::ANSWER_CHARS;
+        (short && number::is_number(bare(line))).then_some(Found::plain(line, How::Line))
     };
     let maths = || maths::last(text).map(|text| Found::plain(text, How::Maths));
     let number = || number::last(text).map(|text| Found::plain(text, How::Number));
