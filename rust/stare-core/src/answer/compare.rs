@@ -46,12 +46,14 @@ pub fn key(answer: &str) -> Option<String> {
     Some(
         side.tree()
             .as_ref()
-            .map_or_else(|_| format!("text {}", side.bare), |tree| relate::key(tree)),
+            .map_or_else(|_| format!("text {}", side.bare), relate::key),
     )
 }
 
 /// One side of a comparison, read when needed and at most once.
 pub(super) struct Side<'a> {
+    /// As written.
+    text: &'a str,
     /// Without wrappers.
     bare: &'a str,
     /// More than [`limits::ANSWER_CHARS`].
@@ -66,6 +68,7 @@ impl<'a> Side<'a> {
             text.len() > limits::ANSWER_CHARS && text.chars().nth(limits::ANSWER_CHARS).is_some();
         let bare = if too_long { text } else { bare(text) };
         Self {
+            text,
             bare,
             too_long,
             plain: Plain::parse(bare),
@@ -84,7 +87,7 @@ impl<'a> Side<'a> {
             if self.too_long {
                 Err(SyntaxError::Limit)
             } else {
-                syntax::parse(self.bare)
+                syntax::parse(self.text)
             }
         })
     }
@@ -135,6 +138,7 @@ pub(super) fn bare(text: &str) -> &str {
             text = text
                 .strip_prefix(open)
                 .and_then(|t| t.strip_suffix(close))
+                .filter(|inner| !inner.contains(close))
                 .unwrap_or(text);
         }
         if text.starts_with('\\') && text.ends_with('}') {
@@ -165,6 +169,8 @@ mod tests {
             ("42", r"\boxed{42}", Reason::Identical),
             ("42", r"\(\fbox{ 42 }\).", Reason::Identical),
             ("**42**", "42", Reason::Identical),
+            ("$5$ or $9$", "$5$ or $9$.", Reason::Identical),
+            ("$5$ or $9$", "5$ or $9", Reason::GoldUnparsed),
             ("42", "42.0", Reason::EqualNumbers),
             ("025", "25", Reason::EqualNumbers),
             ("0.0000001", "0.0000004", Reason::DifferentNumbers),

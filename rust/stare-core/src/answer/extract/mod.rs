@@ -4,6 +4,7 @@ pub(super) mod boxes;
 mod marker;
 mod maths;
 mod number;
+mod phrase;
 mod profile;
 mod think;
 
@@ -125,26 +126,25 @@ pub fn extract(completion: &str, profile: Profile) -> Result<Found<'_>, Reason> 
         completion
     };
     let text = think::without_end_tokens(text);
-    boxed(text, rules)
-        .unwrap_or_else(|| unboxed(text, rules))
+    boxed(text, rules)?
+        .or_else(|| unboxed(text, rules))
         .filter(|found| !bare(found.text).is_empty())
         .ok_or(Reason::NoAnswer)
 }
 
-/// What the boxes say; `None` if there are none, `Some(None)` if they say that there is no answer.
-fn boxed<'a>(text: &'a str, rules: &Rules) -> Option<Option<Found<'a>>> {
+/// What the boxes say; `None` if there are none.
+fn boxed<'a>(text: &'a str, rules: &Rules) -> Result<Option<Found<'a>>, Reason> {
     let boxes = boxes::scan(text);
     if boxes.last_is_open && rules.last_box_decides {
-        return Some(None);
+        return Err(Reason::NoAnswer);
     }
-    let last = boxes.closed.last()?;
-    let list = boxes.joined(text, rules.joining).map(|contents| Joined {
+    let joined = boxes.joined(text, rules.joining).map(|contents| Joined {
         text: contents.join(", "),
         items: contents.len(),
         always: rules.joining != Joining::Connectives,
     });
-    Some(Some(Found {
-        list,
+    Ok(boxes.closed.last().map(|last| Found {
+        list: joined,
         ..Found::plain(last.content, How::Box)
     }))
 }
@@ -165,7 +165,7 @@ fn unboxed<'a>(text: &'a str, rules: &Rules) -> Option<Found<'a>> {
         let line = text
             .lines()
             .rev()
-            .map(marker::plain)
+            .map(phrase::plain)
             .find(|line| !line.is_empty())?;
         let short = line.len() <= limits::ANSWER_CHARS;
         (short && number::is_number(bare(line))).then_some(Found::plain(line, How::Line))
