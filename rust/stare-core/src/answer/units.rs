@@ -1,1 +1,329 @@
-//! Units of measure, as data.
+//! Units of measure, as data: spellings, dimensions, exact scales.
+
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
+
+/// Exponents of length, mass, time, money (dollars), calendar months, electric current, data,
+/// euros, pounds sterling, angle.
+type Dimension = [i8; 10];
+
+const NONE: Dimension = [0; 10];
+const LENGTH: Dimension = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const VOLUME: Dimension = [3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const MASS: Dimension = [0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+const TIME: Dimension = [0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+const DOLLAR: Dimension = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+const MONTH: Dimension = [0, 0, 0, 0, 1, 0, 0, 0, 0, 0];
+const CURRENT: Dimension = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+const DATA: Dimension = [0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+const EURO: Dimension = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0];
+const STERLING: Dimension = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+const ANGLE: Dimension = [0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+const FORCE: Dimension = [1, 1, -2, 0, 0, 0, 0, 0, 0, 0];
+const ENERGY: Dimension = [2, 1, -2, 0, 0, 0, 0, 0, 0, 0];
+const POWER: Dimension = [2, 1, -3, 0, 0, 0, 0, 0, 0, 0];
+const FREQUENCY: Dimension = [0, 0, -1, 0, 0, 0, 0, 0, 0, 0];
+const AREA: Dimension = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const VOLTAGE: Dimension = [2, 1, -3, 0, 0, -1, 0, 0, 0, 0];
+
+/// A unit: canonical name, other spellings, dimension, scale to the base unit of that dimension.
+struct Row {
+    name: &'static str,
+    spellings: &'static [&'static str],
+    dimension: Dimension,
+    scale: (u64, u64),
+}
+
+const fn row(
+    name: &'static str,
+    spellings: &'static [&'static str],
+    dimension: Dimension,
+    above: u64,
+    below: u64,
+) -> Row {
+    Row {
+        name,
+        spellings,
+        dimension,
+        scale: (above, below),
+    }
+}
+
+/// Base units: metre, kilogram, second, dollar, month, ampere, bit, euro, pound, radian.
+const UNITS: &[Row] = &[
+    row("m", &["meter", "meters", "metre", "metres"], LENGTH, 1, 1),
+    row(
+        "km",
+        &["kilometer", "kilometers", "kilometre", "kilometres", "kms"],
+        LENGTH,
+        1000,
+        1,
+    ),
+    row("dm", &["decimeter", "decimeters"], LENGTH, 1, 10),
+    row(
+        "cm",
+        &[
+            "centimeter",
+            "centimeters",
+            "centimetre",
+            "centimetres",
+            "cms",
+        ],
+        LENGTH,
+        1,
+        100,
+    ),
+    row(
+        "mm",
+        &["millimeter", "millimeters", "millimetre", "millimetres"],
+        LENGTH,
+        1,
+        1000,
+    ),
+    row("nm", &["nanometer", "nanometers"], LENGTH, 1, 1_000_000_000),
+    row("in", &["inch", "inches", "ins"], LENGTH, 254, 10_000),
+    row("ft", &["foot", "feet"], LENGTH, 3048, 10_000),
+    row("yd", &["yard", "yards", "yds"], LENGTH, 9144, 10_000),
+    row("mi", &["mile", "miles"], LENGTH, 1_609_344, 1000),
+    row("kg", &["kilogram", "kilograms", "kgs"], MASS, 1, 1),
+    row("g", &["gram", "grams", "gm", "gms"], MASS, 1, 1000),
+    row("mg", &["milligram", "milligrams"], MASS, 1, 1_000_000),
+    row(
+        "lb",
+        &["lbs", "pound", "pounds"],
+        MASS,
+        45_359_237,
+        100_000_000,
+    ),
+    row("oz", &["ounce", "ounces"], MASS, 45_359_237, 1_600_000_000),
+    row("s", &["sec", "secs", "second", "seconds"], TIME, 1, 1),
+    row("ms", &["millisecond", "milliseconds"], TIME, 1, 1000),
+    row("min", &["mins", "minute", "minutes"], TIME, 60, 1),
+    row("h", &["hr", "hrs", "hour", "hours"], TIME, 3600, 1),
+    row("day", &["days"], TIME, 86_400, 1),
+    row("week", &["weeks"], TIME, 604_800, 1),
+    row("month", &["months"], MONTH, 1, 1),
+    row("year", &["years", "yr", "yrs"], MONTH, 12, 1),
+    row("decade", &["decades"], MONTH, 120, 1),
+    row("dollar", &["dollars", "usd"], DOLLAR, 1, 1),
+    row("cent", &["cents"], DOLLAR, 1, 100),
+    row("euro", &["euros"], EURO, 1, 1),
+    row("pound sterling", &["pounds sterling"], STERLING, 1, 1),
+    row(
+        "L",
+        &["l", "liter", "liters", "litre", "litres"],
+        VOLUME,
+        1,
+        1000,
+    ),
+    row(
+        "mL",
+        &[
+            "ml",
+            "milliliter",
+            "milliliters",
+            "millilitre",
+            "millilitres",
+        ],
+        VOLUME,
+        1,
+        1_000_000,
+    ),
+    row("acre", &["acres"], AREA, 40_468_564_224, 10_000_000),
+    row("ha", &["hectare", "hectares"], AREA, 10_000, 1),
+    row("N", &["newton", "newtons"], FORCE, 1, 1),
+    row("J", &["joule", "joules"], ENERGY, 1, 1),
+    row("kJ", &["kilojoule", "kilojoules"], ENERGY, 1000, 1),
+    row("W", &["watt", "watts"], POWER, 1, 1),
+    row("kW", &["kilowatt", "kilowatts"], POWER, 1000, 1),
+    row("Hz", &["hertz"], FREQUENCY, 1, 1),
+    row("A", &["ampere", "amperes", "amp", "amps"], CURRENT, 1, 1),
+    row("V", &["volt", "volts"], VOLTAGE, 1, 1),
+    row("bit", &["bits"], DATA, 1, 1),
+    row("byte", &["bytes"], DATA, 8, 1),
+    row("rad", &["radian", "radians"], ANGLE, 1, 1),
+];
+
+/// Spellings of compound units.
+const COMPOUND: &[(&str, &str)] = &[
+    ("mph", "mi/h"),
+    ("kph", "km/h"),
+    ("kmh", "km/h"),
+    ("fps", "ft/s"),
+    ("cc", "cm^3"),
+    ("sq ft", "ft^2"),
+    ("sq in", "in^2"),
+    ("degrees", "degree"),
+    ("degree", "degree"),
+    ("deg", "degree"),
+];
+
+/// Spellings longer than this are no unit.
+const LONGEST: usize = 64;
+
+/// The canonical spelling of a unit: `cm`, `cm^2`, `m/s`; `None` if it is not known.
+pub(super) fn canonical(text: &str) -> Option<Box<str>> {
+    if text.len() > LONGEST {
+        return None;
+    }
+    let text = text
+        .trim()
+        .trim_end_matches('.')
+        .replace(" per ", "/")
+        .replace("**", "^");
+    if let Some((_, compound)) = COMPOUND
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(&text))
+    {
+        return Some((*compound).into());
+    }
+    let mut canonical = String::new();
+    for (index, factor) in text.split('/').enumerate() {
+        if index > 2 {
+            return None;
+        }
+        let (row, power) = powered(factor.trim())?;
+        if index > 0 {
+            canonical.push('/');
+        }
+        canonical.push_str(row.name);
+        if power > 1 {
+            canonical.push('^');
+            canonical.push(char::from_digit(u32::from(power), 10)?);
+        }
+    }
+    Some(canonical.into())
+}
+
+/// `cm^2`, `square cm`, `cubic feet`, `feet squared`.
+fn powered(text: &str) -> Option<(&'static Row, u8)> {
+    const BEFORE: [(&str, u8); 5] = [
+        ("square ", 2),
+        ("sq. ", 2),
+        ("sq ", 2),
+        ("cubic ", 3),
+        ("cu ", 3),
+    ];
+    const BEHIND: [(&str, u8); 4] = [("^2", 2), ("^3", 3), (" squared", 2), (" cubed", 3)];
+    for (mark, power) in BEFORE {
+        if let Some(rest) = text.strip_prefix(mark) {
+            return Some((find(rest.trim())?, power));
+        }
+    }
+    for (mark, power) in BEHIND {
+        if let Some(rest) = text.strip_suffix(mark) {
+            return Some((find(rest.trim())?, power));
+        }
+    }
+    Some((find(text)?, 1))
+}
+
+/// Symbols by exact case, names by any.
+fn find(text: &str) -> Option<&'static Row> {
+    let folded = text.to_lowercase();
+    UNITS.iter().find(|row| {
+        row.name == text
+            || row.spellings.contains(&text)
+            || (text.len() > 2 && (row.name == folded || row.spellings.contains(&folded.as_str())))
+    })
+}
+
+/// How two units relate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// One of the first is this many of the second.
+    Ratio(RBig),
+    /// They measure different things.
+    Incompatible,
+}
+
+/// How two canonical units relate; `None` if one of them is not known.
+#[must_use]
+pub fn convert(from: &str, to: &str) -> Option<Conversion> {
+    let (from_dimension, from_scale) = measure(from)?;
+    let (to_dimension, to_scale) = measure(to)?;
+    Some(if from_dimension == to_dimension {
+        Conversion::Ratio(from_scale / to_scale)
+    } else {
+        Conversion::Incompatible
+    })
+}
+
+/// Dimension and scale of a canonical unit.
+fn measure(text: &str) -> Option<(Dimension, RBig)> {
+    let mut dimension = NONE;
+    let mut scale = RBig::ONE;
+    for (index, factor) in text.split('/').enumerate() {
+        let (row, power) = powered(factor)?;
+        let (above, below) = row.scale;
+        let one = RBig::from_parts(IBig::from(above), UBig::from(below));
+        for _ in 0..power {
+            if index == 0 {
+                scale *= &one;
+            } else {
+                scale /= &one;
+            }
+        }
+        for (total, part) in dimension.iter_mut().zip(row.dimension) {
+            let part = part.checked_mul(i8::try_from(power).ok()?)?;
+            *total = if index == 0 {
+                total.checked_add(part)?
+            } else {
+                total.checked_sub(part)?
+            };
+        }
+    }
+    Some((dimension, scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings() {
+        for (text, expected) in [
+            ("cm", "cm"),
+            ("square feet", "ft^2"),
+            ("feet squared", "ft^2"),
+            ("cm^2", "cm^2"),
+            ("miles per hour", "mi/h"),
+            ("mph", "mi/h"),
+            ("m/s^2", "m/s^2"),
+            ("Dollars", "dollar"),
+            ("in.", "in"),
+        ] {
+            assert_eq!(canonical(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in ["apples", "x", "units", "", "M", "cm and"] {
+            assert_eq!(canonical(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_spelling_belongs_to_one_unit() {
+        let mut seen: Vec<&str> = UNITS
+            .iter()
+            .flat_map(|row| row.spellings.iter().copied().chain([row.name]))
+            .collect();
+        seen.sort_unstable();
+        assert!(seen.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn conversions() {
+        let ratio = |above: u32, below: u32| {
+            Some(Conversion::Ratio(RBig::from_parts(
+                above.into(),
+                below.into(),
+            )))
+        };
+        assert_eq!(convert("cm", "m"), ratio(1, 100));
+        assert_eq!(convert("ft^2", "in^2"), ratio(144, 1));
+        assert_eq!(convert("cent", "dollar"), ratio(1, 100));
+        assert_eq!(convert("km/h", "m/s"), ratio(5, 18));
+        assert_eq!(convert("L", "cm^3"), ratio(1000, 1));
+        assert_eq!(convert("cm", "kg"), Some(Conversion::Incompatible));
+        assert_eq!(convert("apples", "kg"), None);
+    }
+}

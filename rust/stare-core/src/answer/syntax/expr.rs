@@ -1,0 +1,537 @@
+//! Expressions: sums, products, quotients, powers, by precedence.
+//!
+//! Where a spelling has two likely readings that differ (`x/2y`, `\sin x/2`), it is refused.
+
+use super::super::limits;
+use super::super::tree::{Constant, Expr, Function, Number, Symbol};
+use super::lex::{Kind, Token, Tokens};
+use super::SyntaxError;
+
+/// Result of a parse.
+pub(super) type Parsed<T> = Result<T, SyntaxError>;
+
+/// Steps per token that a parse may take: readings are tried one after the other, and one inside
+/// the other.
+const STEPS_PER_TOKEN: usize = 48;
+
+/// A cursor over tokens; `at..end` is what is read.
+#[derive(Debug)]
+pub(super) struct Parser<'a> {
+    pub(super) tokens: &'a Tokens<'a>,
+    pub(super) at: usize,
+    pub(super) end: usize,
+    depth: usize,
+    steps: usize,
+    /// Inside `|..|`: the next bar closes.
+    pub(super) bars: bool,
+    /// Variables bound by sums and integrals around the cursor.
+    pub(super) bound: Vec<Symbol>,
+    /// `i` is a unit vector, since `j` occurs too.
+    pub(super) vectors: bool,
+    /// Where the last function with an argument without brackets ended.
+    pub(super) open_end: usize,
+}
+
+/// What an implicit product may follow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// Anything that a factor may follow.
+    Free,
+    /// A literal number.
+    Number,
+    /// A letter.
+    Letter,
+    /// A function whose argument has no brackets.
+    OpenCall,
+    /// A denominator behind a plain slash; true if it and what it divides are literal numbers.
+    Slash(bool),
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(tokens: &'a Tokens<'a>) -> Self {
+        let vectors = tokens
+            .list
+            .iter()
+            .any(|t| matches!(t.kind, Kind::Letter(run) if run.starts_with('j')));
+        Self {
+            tokens,
+            at: 0,
+            end: tokens.list.len(),
+            depth: 0,
+            steps: (tokens.list.len() + 16) * STEPS_PER_TOKEN,
+            bars: false,
+            bound: Vec::new(),
+            vectors,
+            open_end: usize::MAX,
+        }
+    }
+
+    pub(super) fn token(&self, at: usize) -> Option<&'a Token<'a>> {
+        if at < self.end {
+            self.tokens.list.get(at)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn peek(&self) -> Option<Kind<'a>> {
+        self.token(self.at).map(|token| token.kind)
+    }
+
+    pub(super) fn is(&self, kind: Kind<'_>) -> bool {
+        self.peek() == Some(kind)
+    }
+
+    pub(super) fn eat(&mut self, kind: Kind<'_>) -> bool {
+        let found = self.is(kind);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Whether the next token stands against the one before it.
+    pub(super) fn tight(&self) -> bool {
+        self.token(self.at).is_some_and(|token| !token.spaced)
+    }
+
+    /// Run `read` one level deeper.
+    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        self.step()?;
+        if self.depth >= limits::DEPTH {
+            return Err(SyntaxError::Limit);
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    pub(super) fn step(&mut self) -> Parsed<()> {
+        self.steps = self.steps.checked_sub(1).ok_or(SyntaxError::Limit)?;
+        Ok(())
+    }
+
+    /// Run `read` on the tokens `from..to` and come back to where the cursor was.
+    pub(super) fn within<T>(
+        &mut self,
+        from: usize,
+        to: usize,
+        read: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<T> {
+        let (at, end, bars) = (self.at, self.end, self.bars);
+        (self.at, self.end, self.bars) = (from, to, false);
+        let result = self.deeper(read);
+        (self.at, self.end, self.bars) = (at, end, bars);
+        result
+    }
+
+    /// All of `from..to` as one expression.
+    pub(super) fn whole(&mut self, from: usize, to: usize) -> Parsed<Expr> {
+        self.within(from, to, |parser| {
+            let expr = parser.sum()?;
+            parser.finished(expr)
+        })
+    }
+
+    pub(super) fn finished<T>(&self, value: T) -> Parsed<T> {
+        if self.at == self.end {
+            Ok(value)
+        } else {
+            Err(SyntaxError::Unreadable)
+        }
+    }
+
+    /// The content of the bracket at the cursor, which moves behind it.
+    pub(super) fn group(&mut self) -> Parsed<Expr> {
+        let open = self.at;
+        let close = self.closing(open)?;
+        let content = self.whole(open + 1, close)?;
+        self.at = close + 1;
+        Ok(content)
+    }
+
+    /// The token that closes the bracket at `open`.
+    pub(super) fn closing(&self, open: usize) -> Parsed<usize> {
+        let token = self.token(open).ok_or(SyntaxError::Unreadable)?;
+        if token.partner < self.end && token.partner > open {
+            Ok(token.partner)
+        } else {
+            Err(SyntaxError::Unreadable)
+        }
+    }
+
+    /// `a + b - c`.
+    pub(super) fn sum(&mut self) -> Parsed<Expr> {
+        let mut terms = Vec::new();
+        loop {
+            let mut sign = self.sign();
+            if sign.is_none() && !terms.is_empty() {
+                break;
+            }
+            if !terms.is_empty() && matches!(sign, Some(Sign::Plus | Sign::Minus)) {
+                // `14 + -1`.
+                if let Some(Sign::Minus) = self.sign() {
+                    sign = Some(if sign == Some(Sign::Plus) {
+                        Sign::Minus
+                    } else {
+                        Sign::Plus
+                    });
+                }
+            }
+            let term = self.product()?;
+            terms.push(match sign {
+                None | Some(Sign::Plus) => term,
+                Some(Sign::Minus) => Expr::Negate(Box::new(term)),
+                Some(Sign::Either(plus_first)) => Expr::PlusMinus {
+                    plus_first,
+                    term: Box::new(term),
+                },
+            });
+        }
+        Ok(single_or(terms, Expr::Sum))
+    }
+
+    fn sign(&mut self) -> Option<Sign> {
+        let sign = match self.peek()? {
+            Kind::Mark(b'+') => Sign::Plus,
+            Kind::Mark(b'-') => Sign::Minus,
+            Kind::Command("pm") => Sign::Either(true),
+            Kind::Command("mp") => Sign::Either(false),
+            _ => return None,
+        };
+        self.at += 1;
+        Some(sign)
+    }
+
+    /// `a b / c * d`.
+    pub(super) fn product(&mut self) -> Parsed<Expr> {
+        let mut last = self.last_kind();
+        let mut factors = vec![self.factor()?];
+        loop {
+            self.step()?;
+            if self.open_end == self.at {
+                last = Last::OpenCall;
+            }
+            match self.peek() {
+                Some(Kind::Mark(b'*')) => {
+                    self.at += 1;
+                    last = self.last_kind();
+                    factors.push(self.signed_factor()?);
+                }
+                Some(Kind::Mark(b'/')) => {
+                    self.at += 1;
+                    if last == Last::OpenCall || self.differential(&factors) {
+                        // `\sin x/2`, `dy/dx`.
+                        return Err(SyntaxError::Unreadable);
+                    }
+                    let numbers = last == Last::Number && factors.len() == 1;
+                    let literal = self.last_kind() == Last::Number;
+                    let start = self.at;
+                    let below = self.signed_factor()?;
+                    let literal = literal && self.at == start + 1;
+                    last = Last::Slash(numbers && literal);
+                    let above = single_or(std::mem::take(&mut factors), Expr::Product);
+                    factors.push(Expr::Quotient(Box::new(above), Box::new(below)));
+                }
+                Some(_) if self.starts_factor() => {
+                    let next = self.last_kind();
+                    let slashed = next == Last::Number;
+                    if let Some(mixed) = self.mixed(&mut factors, last)? {
+                        factors.push(mixed);
+                        last = if slashed {
+                            Last::Slash(false)
+                        } else {
+                            Last::Free
+                        };
+                        continue;
+                    }
+                    let power = self
+                        .token(self.at + 1)
+                        .is_some_and(|t| t.kind == Kind::Mark(b'^'));
+                    let tight_digit =
+                        next == Last::Number && last == Last::Letter && self.tight() && !power;
+                    let number_after =
+                        next == Last::Number && matches!(last, Last::Number | Last::Slash(_));
+                    if tight_digit || number_after || last == Last::Slash(false) {
+                        return Err(SyntaxError::Unreadable);
+                    }
+                    last = next;
+                    factors.push(self.factor()?);
+                }
+                _ => break,
+            }
+        }
+        Ok(single_or(factors, Expr::Product))
+    }
+
+    /// Whether `dx` stands at the cursor, below a `d` of something.
+    fn differential(&self, above: &[Expr]) -> bool {
+        let below = matches!(self.peek(), Some(Kind::Letter(run)) if run.starts_with('d') && run.len() == 2);
+        below
+            && above
+                .iter()
+                .any(|factor| matches!(factor, Expr::Symbol(name) if **name == *"d"))
+    }
+
+    /// What the token at the cursor will leave behind as a factor.
+    fn last_kind(&self) -> Last {
+        match self.peek() {
+            Some(Kind::Number(_)) => Last::Number,
+            Some(Kind::Letter(_)) => Last::Letter,
+            _ => Last::Free,
+        }
+    }
+
+    /// `1\frac12` and `11 5/6`: takes the whole part off `factors`.
+    fn mixed(&mut self, factors: &mut Vec<Expr>, last: Last) -> Parsed<Option<Expr>> {
+        if last != Last::Number {
+            return Ok(None);
+        }
+        let whole_plain = self
+            .at
+            .checked_sub(1)
+            .and_then(|at| self.token(at))
+            .is_some_and(|t| t.plain);
+        let start = self.at;
+        let (above, below) = match self.peek() {
+            Some(Kind::Command(name)) if super::tables::is_fraction(name) => {
+                self.at += 1;
+                let Some(above) = self.plain_argument() else {
+                    self.at = start;
+                    return Ok(None);
+                };
+                let Some(below) = self.plain_argument() else {
+                    self.at = start;
+                    return Ok(None);
+                };
+                (above, below)
+            }
+            Some(Kind::Number(_)) => {
+                let parts = (
+                    self.plain_number(start),
+                    self.token(start + 1).map(|t| t.kind),
+                    self.plain_number(start + 2),
+                );
+                let (Some(above), Some(Kind::Mark(b'/')), Some(below)) = parts else {
+                    return Err(SyntaxError::Unreadable);
+                };
+                self.at += 3;
+                (above, below)
+            }
+            _ => return Ok(None),
+        };
+        let proper = above.value < below.value && above.value > dashu_ratio::RBig::ZERO;
+        let (true, true, Some(whole)) = (whole_plain, proper, factors.pop()) else {
+            return Err(SyntaxError::Unreadable);
+        };
+        let fraction = Expr::Quotient(Box::new(Expr::Number(above)), Box::new(Expr::Number(below)));
+        Ok(Some(Expr::Sum(vec![whole, fraction])))
+    }
+
+    fn plain_number(&self, at: usize) -> Option<Number> {
+        let token = self.token(at).filter(|token| token.plain)?;
+        self.number(token.kind)
+    }
+
+    pub(super) fn number(&self, kind: Kind<'_>) -> Option<Number> {
+        let Kind::Number(index) = kind else {
+            return None;
+        };
+        self.tokens.numbers.get(index as usize).cloned()
+    }
+
+    /// An argument of `\frac` that is an integer.
+    fn plain_argument(&mut self) -> Option<Number> {
+        let braces = self.eat(Kind::Open(b'{'));
+        let number = self.plain_number(self.at)?;
+        self.at += 1;
+        (!braces || self.eat(Kind::Close(b'{'))).then_some(number)
+    }
+
+    /// Whether the token at the cursor can start another factor of an implicit product.
+    pub(super) fn starts_factor(&self) -> bool {
+        match self.peek() {
+            Some(
+                Kind::Number(_)
+                | Kind::Letter(_)
+                | Kind::Named(_)
+                | Kind::Function(_)
+                | Kind::Begin(_)
+                | Kind::Open(b'(' | b'[' | b'{' | b'F' | b'C' | b'A'),
+            ) => true,
+            Some(Kind::Text(text)) => super::atom::is_text_atom(text),
+            Some(Kind::Command(name)) => super::atom::is_atom(name),
+            Some(Kind::Mark(b'|')) => !self.bars,
+            _ => false,
+        }
+    }
+
+    /// A factor behind `*` or `/`, which may have a sign: `3 * -2`.
+    fn signed_factor(&mut self) -> Parsed<Expr> {
+        if self.eat(Kind::Mark(b'-')) {
+            return Ok(Expr::Negate(Box::new(self.factor()?)));
+        }
+        self.factor()
+    }
+
+    /// An atom with its powers, factorials, degrees, percent.
+    pub(super) fn factor(&mut self) -> Parsed<Expr> {
+        let start = self.at;
+        let mut base = self.atom()?;
+        loop {
+            self.step()?;
+            match self.peek() {
+                Some(Kind::Mark(b'^')) => {
+                    if self.eat_degrees() {
+                        base = Expr::Call(Function::Degrees, vec![base]);
+                        continue;
+                    }
+                    if matches!(base, Expr::Power(..)) && self.at > start && !self.after_bracket() {
+                        return Err(SyntaxError::Unreadable);
+                    }
+                    self.at += 1;
+                    let open = self.is(Kind::Open(b'{'));
+                    let exponent = self.exponent()?;
+                    let tail = matches!(self.peek(), Some(Kind::Letter(_) | Kind::Named(_)))
+                        && self.tight();
+                    if base == Expr::Constant(Constant::E) && !open && tail {
+                        // `e^2x`
+                        return Err(SyntaxError::Unreadable);
+                    }
+                    base = Expr::Power(Box::new(base), Box::new(exponent));
+                }
+                Some(Kind::Mark(b'!')) => {
+                    if matches!(
+                        base,
+                        Expr::Power(..)
+                            | Expr::Call(Function::Factorial | Function::DoubleFactorial, _)
+                    ) && !self.after_bracket()
+                    {
+                        return Err(SyntaxError::Unreadable);
+                    }
+                    self.at += 1;
+                    let double = self.tight() && self.eat(Kind::Mark(b'!'));
+                    let function = if double {
+                        Function::DoubleFactorial
+                    } else {
+                        Function::Factorial
+                    };
+                    base = Expr::Call(function, vec![base]);
+                }
+                Some(Kind::Mark(b'%')) => {
+                    self.at += 1;
+                    base = Expr::Call(Function::Percent, vec![base]);
+                }
+                Some(Kind::Command("degree" | "circ" | "degrees")) => {
+                    self.at += 1;
+                    base = Expr::Call(Function::Degrees, vec![base]);
+                }
+                _ => return Ok(base),
+            }
+        }
+    }
+
+    fn after_bracket(&self) -> bool {
+        let before = self
+            .at
+            .checked_sub(1)
+            .and_then(|at| self.tokens.list.get(at));
+        before.is_some_and(|token| matches!(token.kind, Kind::Close(b'(' | b'[')))
+    }
+
+    /// `^\circ`, `^{\circ}`.
+    pub(super) fn eat_degrees(&mut self) -> bool {
+        let kind = |offset: usize| self.token(self.at + offset).map(|token| token.kind);
+        let circle =
+            |kind: Option<Kind<'_>>| matches!(kind, Some(Kind::Command("circ" | "degree")));
+        let length = if circle(kind(1)) {
+            2
+        } else if kind(1) == Some(Kind::Open(b'{'))
+            && circle(kind(2))
+            && kind(3) == Some(Kind::Close(b'{'))
+        {
+            4
+        } else {
+            return false;
+        };
+        self.at += length;
+        true
+    }
+
+    /// What stands behind `^`.
+    pub(super) fn exponent(&mut self) -> Parsed<Expr> {
+        self.deeper(|parser| {
+            if parser.eat(Kind::Mark(b'-')) {
+                return Ok(Expr::Negate(Box::new(parser.exponent()?)));
+            }
+            let braces = parser.is(Kind::Open(b'{'));
+            let base = if braces {
+                parser.group()?
+            } else {
+                parser.atom()?
+            };
+            if parser.is(Kind::Mark(b'^')) && !braces {
+                parser.at += 1;
+                let exponent = parser.exponent()?;
+                return Ok(Expr::Power(Box::new(base), Box::new(exponent)));
+            }
+            Ok(base)
+        })
+    }
+}
+
+/// A sign before a term.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Plus,
+    Minus,
+    /// Plus and minus, in this order if true.
+    Either(bool),
+}
+
+/// The only item, or `many` of them.
+pub(super) fn single_or(mut items: Vec<Expr>, many: fn(Vec<Expr>) -> Expr) -> Expr {
+    match items.pop() {
+        Some(only) if items.is_empty() => only,
+        Some(last) => {
+            items.push(last);
+            many(items)
+        }
+        None => many(items),
+    }
+}
+
+/// Functions whose argument may stand without brackets.
+pub(super) fn takes_open_argument(function: Function) -> bool {
+    use Function as F;
+    matches!(
+        function,
+        F::Sin
+            | F::Cos
+            | F::Tan
+            | F::Cot
+            | F::Sec
+            | F::Csc
+            | F::Arcsin
+            | F::Arccos
+            | F::Arctan
+            | F::Arccot
+            | F::Arcsec
+            | F::Arccsc
+            | F::Sinh
+            | F::Cosh
+            | F::Tanh
+            | F::Coth
+            | F::Sech
+            | F::Csch
+            | F::Arsinh
+            | F::Arcosh
+            | F::Artanh
+            | F::Ln
+            | F::Log
+            | F::LogAny
+            | F::Exp
+            | F::Re
+            | F::Im
+            | F::Arg
+    )
+}

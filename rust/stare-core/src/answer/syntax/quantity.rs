@@ -1,0 +1,212 @@
+//! Values with a unit, a percent sign, degrees, a currency.
+
+use super::super::tree::{Answer, Expr, Unit};
+use super::super::units;
+use super::expr::{Parsed, Parser};
+use super::lex::Kind;
+use super::{tables, words, SyntaxError};
+
+/// More words than this behind a number are prose.
+const UNIT_WORDS: usize = 4;
+
+impl Parser<'_> {
+    /// The value and unit of `from..to`; `None` if it has no unit.
+    pub(super) fn quantity(&mut self, from: usize, to: usize) -> Parsed<Option<Answer>> {
+        if let Some(currency) = self.currency(from, to)? {
+            return Ok(Some(currency));
+        }
+        if let Some((end, unit)) = self.sign_unit(from, to) {
+            // The sign belongs to the last term of a sum only.
+            let single = !(from + 1..end).any(|at| self.is_term_sign(at));
+            if !single {
+                return Ok(None);
+            }
+            return Ok(Some(self.counted(from, end, unit)?));
+        }
+        let Some(start) = self.unit_start(from, to) else {
+            return Ok(None);
+        };
+        let unit = self.unit(start, to)?;
+        if start == from {
+            return Err(SyntaxError::Unreadable);
+        }
+        Ok(Some(self.counted(from, start, unit)?))
+    }
+
+    fn counted(&mut self, from: usize, to: usize, unit: Unit) -> Parsed<Answer> {
+        let value = match self.kind(from) {
+            Some(Kind::Open(b'(' | b'[')) if self.closing(from)? + 1 == to => {
+                self.side(from, to)?
+            }
+            _ => Answer::Expr(self.whole(from, to)?),
+        };
+        match value {
+            Answer::Expr(_) | Answer::Tuple { .. } => Ok(Answer::Quantity(Box::new(value), unit)),
+            _ => Err(SyntaxError::Unreadable),
+        }
+    }
+
+    fn is_term_sign(&self, at: usize) -> bool {
+        let sign = matches!(
+            self.kind(at),
+            Some(Kind::Mark(b'+' | b'-') | Kind::Command("pm" | "mp"))
+        );
+        sign && !matches!(
+            self.kind(at.wrapping_sub(1)),
+            Some(Kind::Open(_) | Kind::Mark(_))
+        )
+    }
+
+    /// `\$5`, `-\$5`.
+    fn currency(&mut self, from: usize, to: usize) -> Parsed<Option<Answer>> {
+        let negative = self.kind(from) == Some(Kind::Mark(b'-'));
+        let at = from + usize::from(negative);
+        let name = match self.kind(at) {
+            Some(Kind::Mark(b'$')) => "dollar",
+            Some(Kind::Command("euro")) => "euro",
+            Some(Kind::Command("pounds")) => "pound sterling",
+            _ => return Ok(None),
+        };
+        let value = self.whole(at + 1, to)?;
+        let value = if negative {
+            Expr::Negate(Box::new(value))
+        } else {
+            value
+        };
+        Ok(Some(Answer::Quantity(
+            Box::new(Answer::Expr(value)),
+            Unit::Known(name.into()),
+        )))
+    }
+
+    /// `\%`, `^\circ` or `\$` at the end: where the value ends.
+    fn sign_unit(&self, from: usize, to: usize) -> Option<(usize, Unit)> {
+        let last = to.checked_sub(1)?;
+        let circle =
+            |kind: Option<Kind<'_>>| matches!(kind, Some(Kind::Command("circ" | "degree")));
+        let kind = |back: usize| {
+            to.checked_sub(back)
+                .filter(|&at| at >= from)
+                .and_then(|at| self.kind(at))
+        };
+        let (end, unit) = match self.kind(last)? {
+            Kind::Mark(b'%') => (last, Unit::Percent),
+            Kind::Mark(b'$') => (last, Unit::Known("dollar".into())),
+            Kind::Command("circ" | "degree") if kind(2) == Some(Kind::Mark(b'^')) => {
+                (last - 1, Unit::Degree)
+            }
+            Kind::Command("degree") => (last, Unit::Degree),
+            Kind::Close(b'{')
+                if circle(kind(2))
+                    && kind(3) == Some(Kind::Open(b'{'))
+                    && kind(4) == Some(Kind::Mark(b'^')) =>
+            {
+                (to - 4, Unit::Degree)
+            }
+            _ => return None,
+        };
+        (end > from).then_some((end, unit))
+    }
+
+    /// The first token of the unit behind a value.
+    fn unit_start(&self, from: usize, to: usize) -> Option<usize> {
+        let mut at = from;
+        while at < to {
+            let token = self.tokens.list.get(at)?;
+            let counted = at > from
+                && matches!(
+                    self.kind(at - 1),
+                    Some(Kind::Number(_) | Kind::Close(_) | Kind::Command("pi"))
+                );
+            match token.kind {
+                Kind::Open(_) => at = token.partner.max(at),
+                Kind::Text(text) => {
+                    let letter = super::atom::is_text_atom(text);
+                    let unit =
+                        !matches!(text, "e" | "i") && units::canonical(text).is_some() && at > from;
+                    let applied = self.kind(at + 1) == Some(Kind::Open(b'('));
+                    if unit || !(letter || applied) {
+                        return Some(at);
+                    }
+                }
+                Kind::Letter(run) if counted && !token.glued && run.len() > 1 => {
+                    let word = run.len() > 3 && !tables::is_product(run);
+                    if word || units::canonical(run).is_some() {
+                        return Some(at);
+                    }
+                }
+                Kind::Function(_) if counted && at + 1 == to => {
+                    let source = self.tokens.text.get(token.start..token.end)?;
+                    if units::canonical(source).is_some() {
+                        return Some(at);
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// The unit that `from..to` is.
+    fn unit(&self, from: usize, to: usize) -> Parsed<Unit> {
+        let mut name = String::new();
+        let mut plain_words = true;
+        for at in from..to {
+            let token = self.tokens.list.get(at).ok_or(SyntaxError::Unreadable)?;
+            let source = self.tokens.text.get(token.start..token.end).unwrap_or("");
+            match token.kind {
+                Kind::Text(text) => {
+                    if !name.is_empty() && !name.ends_with('/') {
+                        name.push(' ');
+                    }
+                    name.push_str(text);
+                }
+                Kind::Letter(run) => {
+                    if token.spaced && !name.is_empty() && !name.ends_with('/') {
+                        name.push(' ');
+                    }
+                    name.push_str(run.get(..1).unwrap_or(""));
+                }
+                Kind::Function(_) => {
+                    name.push(' ');
+                    name.push_str(source);
+                }
+                Kind::Mark(b'^' | b'/') | Kind::Number(_) => {
+                    plain_words = false;
+                    name.push_str(source);
+                }
+                Kind::Mark(b'-') => name.push('-'),
+                Kind::Open(b'{') | Kind::Close(b'{') => {}
+                _ => return Err(SyntaxError::Unreadable),
+            }
+        }
+        // `2mg` may be a product.
+        let tight = self
+            .tokens
+            .list
+            .get(from)
+            .is_some_and(|token| !token.spaced && matches!(token.kind, Kind::Letter(_)));
+        if tight && matches!(name.as_str(), "mg" | "in" | "kg") {
+            return Err(SyntaxError::Unreadable);
+        }
+        let name = name.trim();
+        if let Some(unit) = units::canonical(name) {
+            return Ok(if &*unit == "degree" {
+                Unit::Degree
+            } else {
+                Unit::Known(unit)
+            });
+        }
+        let clean = name
+            .chars()
+            .all(|c| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '.'));
+        if plain_words && clean && name.split_whitespace().count() <= UNIT_WORDS {
+            return Ok(match &*words::normal(name) {
+                "percent" | "per cent" => Unit::Percent,
+                other => Unit::Words(other.into()),
+            });
+        }
+        Err(SyntaxError::Unreadable)
+    }
+}
