@@ -6,7 +6,7 @@
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::TestRunner;
 use stare_core::answer::{compare, key, Reason, Tolerance, Verdict};
 
 // --- trees -------------------------------------------------------------------------------------
@@ -407,8 +407,6 @@ fn verdict(left: &str, right: &str) -> Verdict {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 512, ..Config::default() })]
-
     #[test]
     fn spellings_never_differ(answer in answer()) {
         let spelled = STYLES.map(|style| style.answer(&answer));
@@ -425,7 +423,9 @@ proptest! {
     ) {
         let other = mutated(&answer, index, digit);
         let (left, right) = (STYLES[styles.0].answer(&answer), STYLES[styles.1].answer(&other));
-        prop_assume!(image(&other).is_some() && image(&answer) != image(&other));
+        if image(&other).is_none() || image(&answer) == image(&other) {
+            return Ok(());
+        }
         let verdicts = (verdict(&left, &right), verdict(&right, &left));
         prop_assert_ne!(verdicts.0, Verdict::Correct, "{} | {}", left, right);
         prop_assert_eq!(verdicts.0, verdicts.1, "{} | {}", left, right);
