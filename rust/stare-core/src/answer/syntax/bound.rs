@@ -2,8 +2,8 @@
 
 use super::super::tree::{Bound, BoundOperator, Expr, Operator, Symbol};
 use super::atom::integer;
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::SyntaxError;
 
 impl Parser<'_> {
@@ -217,31 +217,6 @@ impl Parser<'_> {
         } else {
             Ok((rows.len(), columns, cells))
         }
-    }
-
-    /// The ranges between tokens that `separates`, brackets skipped.
-    pub(super) fn split(
-        &self,
-        from: usize,
-        to: usize,
-        separates: impl Fn(Kind<'_>) -> bool,
-    ) -> Vec<(usize, usize)> {
-        let mut ranges = Vec::new();
-        let (mut start, mut at) = (from, from);
-        while at < to {
-            let Some(token) = self.tokens.list.get(at) else {
-                break;
-            };
-            if separates(token.kind) {
-                ranges.push((start, at));
-                start = at + 1;
-            } else if matches!(token.kind, Kind::Open(_)) {
-                at = token.partner.max(at);
-            }
-            at = at.saturating_add(1);
-        }
-        ranges.push((start, to));
-        ranges
     }
 }
 

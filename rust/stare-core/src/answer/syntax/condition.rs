@@ -1,8 +1,8 @@
 //! Side conditions: `x > 0` behind "for", `k` behind "any integer".
 
 use super::super::tree::{Answer, Expr, NamedSet, Operator};
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::{words, SyntaxError};
 
 /// Words that start a condition.
@@ -73,7 +73,8 @@ impl Parser<'_> {
                 Kind::Open(_) => at = token.partner.max(at),
                 Kind::Text(text) if at > from => {
                     let text = words::normal(text);
-                    if STARTS.contains(&&*text) || look_up(BEFORE, &text).is_some() {
+                    let before = at + 1 < to && look_up(BEFORE, &text).is_some();
+                    if STARTS.contains(&&*text) || before {
                         let conditions = self.conditions(at, to)?;
                         return Ok(Some((self.before_comma(from, at), conditions)));
                     }

@@ -2,35 +2,12 @@
 //!
 //! Where a spelling has two likely readings that differ (`x/2y`, `\sin x/2`), it is refused.
 
-use super::super::limits;
-use super::super::tree::{Constant, Expr, Function, Number, Symbol};
-use super::lex::{Kind, Token, Tokens};
+use dashu_ratio::RBig;
+
+use super::super::tree::{Constant, Expr, Function, Number};
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::SyntaxError;
-
-/// Result of a parse.
-pub(super) type Parsed<T> = Result<T, SyntaxError>;
-
-/// Steps per token that a parse may take: readings are tried one after the other, and one inside
-/// the other.
-const STEPS_PER_TOKEN: usize = 48;
-
-/// A cursor over tokens; `at..end` is what is read.
-#[derive(Debug)]
-pub(super) struct Parser<'a> {
-    pub(super) tokens: &'a Tokens<'a>,
-    pub(super) at: usize,
-    pub(super) end: usize,
-    depth: usize,
-    steps: usize,
-    /// Inside `|..|`: the next bar closes.
-    pub(super) bars: bool,
-    /// Variables bound by sums and integrals around the cursor.
-    pub(super) bound: Vec<Symbol>,
-    /// `i` is a unit vector, since `j` occurs too.
-    pub(super) vectors: bool,
-    /// Where the last function with an argument without brackets ended.
-    pub(super) open_end: usize,
-}
 
 /// What an implicit product may follow.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,117 +25,6 @@ enum Last {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(tokens: &'a Tokens<'a>) -> Self {
-        let vectors = tokens
-            .list
-            .iter()
-            .any(|t| matches!(t.kind, Kind::Letter(run) if run.starts_with('j')));
-        Self {
-            tokens,
-            at: 0,
-            end: tokens.list.len(),
-            depth: 0,
-            steps: (tokens.list.len() + 16) * STEPS_PER_TOKEN,
-            bars: false,
-            bound: Vec::new(),
-            vectors,
-            open_end: usize::MAX,
-        }
-    }
-
-    pub(super) fn token(&self, at: usize) -> Option<&'a Token<'a>> {
-        if at < self.end {
-            self.tokens.list.get(at)
-        } else {
-            None
-        }
-    }
-
-    pub(super) fn peek(&self) -> Option<Kind<'a>> {
-        self.token(self.at).map(|token| token.kind)
-    }
-
-    pub(super) fn is(&self, kind: Kind<'_>) -> bool {
-        self.peek() == Some(kind)
-    }
-
-    pub(super) fn eat(&mut self, kind: Kind<'_>) -> bool {
-        let found = self.is(kind);
-        self.at += usize::from(found);
-        found
-    }
-
-    /// Whether the next token stands against the one before it.
-    pub(super) fn tight(&self) -> bool {
-        self.token(self.at).is_some_and(|token| !token.spaced)
-    }
-
-    /// Run `read` one level deeper.
-    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        self.step()?;
-        if self.depth >= limits::DEPTH {
-            return Err(SyntaxError::Limit);
-        }
-        self.depth += 1;
-        let result = read(self);
-        self.depth -= 1;
-        result
-    }
-
-    pub(super) fn step(&mut self) -> Parsed<()> {
-        self.steps = self.steps.checked_sub(1).ok_or(SyntaxError::Limit)?;
-        Ok(())
-    }
-
-    /// Run `read` on the tokens `from..to` and come back to where the cursor was.
-    pub(super) fn within<T>(
-        &mut self,
-        from: usize,
-        to: usize,
-        read: impl FnOnce(&mut Self) -> Parsed<T>,
-    ) -> Parsed<T> {
-        let (at, end, bars) = (self.at, self.end, self.bars);
-        (self.at, self.end, self.bars) = (from, to, false);
-        let result = self.deeper(read);
-        (self.at, self.end, self.bars) = (at, end, bars);
-        result
-    }
-
-    /// All of `from..to` as one expression.
-    pub(super) fn whole(&mut self, from: usize, to: usize) -> Parsed<Expr> {
-        self.within(from, to, |parser| {
-            let expr = parser.sum()?;
-            parser.finished(expr)
-        })
-    }
-
-    pub(super) fn finished<T>(&self, value: T) -> Parsed<T> {
-        if self.at == self.end {
-            Ok(value)
-        } else {
-            Err(SyntaxError::Unreadable)
-        }
-    }
-
-    /// The content of the bracket at the cursor, which moves behind it.
-    pub(super) fn group(&mut self) -> Parsed<Expr> {
-        let open = self.at;
-        let close = self.closing(open)?;
-        let content = self.whole(open + 1, close)?;
-        self.at = close + 1;
-        Ok(content)
-    }
-
-    /// The token that closes the bracket at `open`.
-    pub(super) fn closing(&self, open: usize) -> Parsed<usize> {
-        let token = self.token(open).ok_or(SyntaxError::Unreadable)?;
-        if token.partner < self.end && token.partner > open {
-            Ok(token.partner)
-        } else {
-            Err(SyntaxError::Unreadable)
-        }
-    }
-
     /// `a + b - c`.
     pub(super) fn sum(&mut self) -> Parsed<Expr> {
         let mut terms = Vec::new();
@@ -223,16 +89,21 @@ impl<'a> Parser<'a> {
                         // `\sin x/2`, `dy/dx`.
                         return Err(SyntaxError::Unreadable);
                     }
-                    let numbers = last == Last::Number && factors.len() == 1;
-                    let literal = self.last_kind() == Last::Number;
-                    let start = self.at;
+                    let numbers = factors.len() == 1 && factors.first().is_some_and(is_number);
                     let below = self.signed_factor()?;
-                    let literal = literal && self.at == start + 1;
-                    last = Last::Slash(numbers && literal);
+                    last = Last::Slash(numbers && is_number(&below));
                     let above = single_or(std::mem::take(&mut factors), Expr::Product);
                     factors.push(Expr::Quotient(Box::new(above), Box::new(below)));
                 }
+                Some(Kind::Letter("x" | "X")) if last == Last::Number && self.before_number() => {
+                    self.at += 1;
+                    last = Last::Number;
+                    factors.push(self.factor()?);
+                }
                 Some(_) if self.starts_factor() => {
+                    if self.token(self.at).is_some_and(|token| token.apart) {
+                        return Err(SyntaxError::Unreadable);
+                    }
                     let next = self.last_kind();
                     let slashed = next == Last::Number;
                     if let Some(mixed) = self.mixed(&mut factors, last)? {
@@ -249,9 +120,12 @@ impl<'a> Parser<'a> {
                         .is_some_and(|t| t.kind == Kind::Mark(b'^'));
                     let tight_digit =
                         next == Last::Number && last == Last::Letter && self.tight() && !power;
+                    // `3 x 4`: a sign of multiplication or a variable.
+                    let crossed =
+                        next == Last::Number && last == Last::Letter && !power && self.crossed();
                     let number_after =
                         next == Last::Number && matches!(last, Last::Number | Last::Slash(_));
-                    if tight_digit || number_after || last == Last::Slash(false) {
+                    if tight_digit || crossed || number_after || last == Last::Slash(false) {
                         return Err(SyntaxError::Unreadable);
                     }
                     last = next;
@@ -261,6 +135,31 @@ impl<'a> Parser<'a> {
             }
         }
         Ok(single_or(factors, Expr::Product))
+    }
+
+    /// Whether the token before the cursor is an `x` behind a number.
+    fn crossed(&self) -> bool {
+        let kind = |back: usize| {
+            self.at
+                .checked_sub(back)
+                .and_then(|at| self.token(at))
+                .map(|token| token.kind)
+        };
+        matches!(kind(1), Some(Kind::Letter("x" | "X"))) && matches!(kind(2), Some(Kind::Number(_)))
+    }
+
+    /// Whether the letter at the cursor is a sign of multiplication: `1.6 x 10^{-19}`.
+    fn before_number(&self) -> bool {
+        let ten = self
+            .token(self.at + 1)
+            .filter(|token| token.spaced)
+            .and_then(|token| self.number(token.kind));
+        let power = self
+            .token(self.at + 2)
+            .is_some_and(|token| token.kind == Kind::Mark(b'^'));
+        power
+            && self.token(self.at).is_some_and(|token| token.spaced)
+            && ten.is_some_and(|ten| ten.value == RBig::from(10))
     }
 
     /// Whether `dx` stands at the cursor, below a `d` of something.
@@ -319,7 +218,7 @@ impl<'a> Parser<'a> {
             }
             _ => return Ok(None),
         };
-        let proper = above.value < below.value && above.value > dashu_ratio::RBig::ZERO;
+        let proper = above.value < below.value && above.value > RBig::ZERO;
         let (true, true, Some(whole)) = (whole_plain, proper, factors.pop()) else {
             return Err(SyntaxError::Unreadable);
         };
@@ -330,13 +229,6 @@ impl<'a> Parser<'a> {
     fn plain_number(&self, at: usize) -> Option<Number> {
         let token = self.token(at).filter(|token| token.plain)?;
         self.number(token.kind)
-    }
-
-    pub(super) fn number(&self, kind: Kind<'_>) -> Option<Number> {
-        let Kind::Number(index) = kind else {
-            return None;
-        };
-        self.tokens.numbers.get(index as usize).cloned()
     }
 
     /// An argument of `\frac` that is an integer.
@@ -479,6 +371,14 @@ impl<'a> Parser<'a> {
     }
 }
 
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Number(_) => true,
+        Expr::Negate(inner) => matches!(**inner, Expr::Number(_)),
+        _ => false,
+    }
+}
+
 /// A sign before a term.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
@@ -498,40 +398,4 @@ pub(super) fn single_or(mut items: Vec<Expr>, many: fn(Vec<Expr>) -> Expr) -> Ex
         }
         None => many(items),
     }
-}
-
-/// Functions whose argument may stand without brackets.
-pub(super) fn takes_open_argument(function: Function) -> bool {
-    use Function as F;
-    matches!(
-        function,
-        F::Sin
-            | F::Cos
-            | F::Tan
-            | F::Cot
-            | F::Sec
-            | F::Csc
-            | F::Arcsin
-            | F::Arccos
-            | F::Arctan
-            | F::Arccot
-            | F::Arcsec
-            | F::Arccsc
-            | F::Sinh
-            | F::Cosh
-            | F::Tanh
-            | F::Coth
-            | F::Sech
-            | F::Csch
-            | F::Arsinh
-            | F::Arcosh
-            | F::Artanh
-            | F::Ln
-            | F::Log
-            | F::LogAny
-            | F::Exp
-            | F::Re
-            | F::Im
-            | F::Arg
-    )
 }

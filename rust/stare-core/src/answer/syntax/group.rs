@@ -1,8 +1,8 @@
 //! What stands in brackets: tuples, intervals, sets, matrices, cases.
 
 use super::super::tree::{Answer, Brackets, Constant, Expr, Interval, NamedSet};
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::SyntaxError;
 
 /// Environments that are matrices.
@@ -51,6 +51,13 @@ impl Parser<'_> {
         for &(from, to) in &ranges {
             items.push(self.part(from, to)?);
         }
+        if bracket == end && items.iter().all(is_relation) {
+            // `[x = 1, y = 2]` names its values: their order does not matter.
+            return Ok(Answer::List {
+                items,
+                braces: false,
+            });
+        }
         let infinite = items.iter().any(is_infinite);
         if bracket == end && !(infinite && items.len() == 2 && bracket != b'<') {
             let brackets = match bracket {
@@ -91,11 +98,16 @@ impl Parser<'_> {
         }
         let mut items = Vec::new();
         for (from, to) in ranges {
-            let item = self.part(from, to)?;
-            if matches!(item, Answer::Relation { .. } | Answer::Where { .. }) {
-                return Err(SyntaxError::Unreadable);
-            }
-            items.push(item);
+            items.push(self.part(from, to)?);
+        }
+        if items.iter().all(is_relation) {
+            return Ok(Answer::List {
+                items,
+                braces: false,
+            });
+        }
+        if items.iter().any(is_relation) {
+            return Err(SyntaxError::Unreadable);
         }
         Ok(Answer::List {
             items,
@@ -117,12 +129,11 @@ impl Parser<'_> {
             Err(SyntaxError::Unreadable) => return Ok(None),
             other => other?,
         };
-        let relation = |answer: &Answer| matches!(answer, Answer::Relation { .. });
         let condition = match condition {
             Answer::Where {
                 body,
                 mut conditions,
-            } if relation(&body) => {
+            } if is_relation(&body) => {
                 conditions.insert(0, *body);
                 Answer::List {
                     items: conditions,
@@ -136,7 +147,7 @@ impl Parser<'_> {
             Answer::List {
                 items,
                 braces: false,
-            } => items.iter().all(relation),
+            } => items.iter().all(is_relation),
             _ => false,
         };
         Ok(valid.then(|| Answer::SetBuilder {
@@ -154,6 +165,53 @@ impl Parser<'_> {
         } else {
             Err(SyntaxError::Unreadable)
         }
+    }
+
+    /// `\frac13 \begin{pmatrix} .. \end{pmatrix}`: the cells times the factor before it.
+    pub(super) fn scaled_matrix(&mut self, from: usize, to: usize) -> Parsed<Option<Answer>> {
+        let Some(Kind::Close(_)) = self.kind(to.wrapping_sub(1)) else {
+            return Ok(None);
+        };
+        let Some(open) = self.tokens.list.get(to - 1).map(|token| token.partner) else {
+            return Ok(None);
+        };
+        let begins = |at: usize| match self.kind(at) {
+            Some(Kind::Begin(name)) => MATRICES.contains(&name) || name == "array",
+            _ => false,
+        };
+        let start = if begins(open + 1) {
+            open
+        } else if begins(open.wrapping_sub(1)) {
+            open - 1
+        } else {
+            return Ok(None);
+        };
+        if start <= from {
+            return Ok(None);
+        }
+        let Answer::Matrix {
+            rows,
+            columns,
+            cells,
+        } = self.side(start, to)?
+        else {
+            return Ok(None);
+        };
+        let negative = start == from + 1 && self.kind(from) == Some(Kind::Mark(b'-'));
+        let factor = if negative {
+            Expr::Negate(Box::new(super::atom::integer(1)))
+        } else {
+            self.whole(from, start)?
+        };
+        let cells = cells
+            .into_iter()
+            .map(|cell| Expr::Product(vec![factor.clone(), cell]))
+            .collect();
+        Ok(Some(Answer::Matrix {
+            rows,
+            columns,
+            cells,
+        }))
     }
 
     fn matrix(&mut self, from: usize, to: usize) -> Parsed<Answer> {
@@ -211,6 +269,10 @@ impl Parser<'_> {
             Err(SyntaxError::Unreadable)
         }
     }
+}
+
+fn is_relation(item: &Answer) -> bool {
+    matches!(item, Answer::Relation { .. })
 }
 
 fn is_infinite(item: &Answer) -> bool {

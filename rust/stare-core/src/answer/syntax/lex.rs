@@ -1,73 +1,9 @@
 //! From text to tokens: one pass, no look-behind beyond a byte.
 
 use super::super::limits;
-use super::super::tree::{Function, Number, Operator};
-use super::super::units;
+use super::super::tree::{Number, Operator};
+use super::token::{Kind, Options, Token, Tokens};
 use super::{number, tables, SyntaxError};
-
-/// What a token is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind<'a> {
-    /// Index into [`Tokens::numbers`].
-    Number(u32),
-    /// One letter: the rest of the run of letters that it starts.
-    Letter(&'a str),
-    /// A greek letter and the like, by its canonical name.
-    Named(&'static str),
-    /// A function with its argument behind it.
-    Function(Function),
-    /// Any other command, without the backslash.
-    Command(&'a str),
-    /// The content of `\text{..}`, or words between maths; trimmed, never empty.
-    Text(&'a str),
-    /// `( [ {`, `S` for `\{`, `<` for `\langle`, `F` for `\lfloor`, `C` for `\lceil`, `A` for
-    /// `\lvert`, `N` for a norm, `M` for `\begin{..}`.
-    Open(u8),
-    /// The same letters.
-    Close(u8),
-    /// Name of an environment; an `Open(M)` follows.
-    Begin(&'a str),
-    /// A relation.
-    Relation(Operator),
-    /// `+ - * / ^ _ , ; : ! ' | & % $ .` and others; `\` for the end of a row.
-    Mark(u8),
-}
-
-/// A token.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Token<'a> {
-    pub(super) kind: Kind<'a>,
-    /// Whether space came before it.
-    pub(super) spaced: bool,
-    /// Whether it is a letter of the same run as the token before.
-    pub(super) glued: bool,
-    /// A number of digits only.
-    pub(super) plain: bool,
-    /// Its place in the text.
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// For brackets: the token that closes or opens it.
-    pub(super) partner: usize,
-}
-
-/// A text in tokens.
-#[derive(Debug)]
-pub(super) struct Tokens<'a> {
-    pub(super) text: &'a str,
-    pub(super) list: Vec<Token<'a>>,
-    pub(super) numbers: Vec<Number>,
-    /// Whether a comma was read as part of a number.
-    pub(super) grouped: bool,
-}
-
-/// How to read a text.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Options {
-    /// `1,234` is one number.
-    pub(super) groups: bool,
-    /// Words until the first `$`.
-    pub(super) mixed: bool,
-}
 
 /// Split a text into tokens with their brackets matched.
 pub(super) fn tokens(text: &str, options: Options) -> Result<Tokens<'_>, SyntaxError> {
@@ -75,6 +11,7 @@ pub(super) fn tokens(text: &str, options: Options) -> Result<Tokens<'_>, SyntaxE
         text,
         at: 0,
         spaced: false,
+        apart: false,
         words: options.mixed,
         groups: options.groups,
         mixed: options.mixed,
@@ -97,23 +34,24 @@ pub(super) fn tokens(text: &str, options: Options) -> Result<Tokens<'_>, SyntaxE
     }
 }
 
-struct Lexer<'a> {
-    text: &'a str,
-    at: usize,
-    spaced: bool,
+pub(super) struct Lexer<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+    pub(super) spaced: bool,
+    pub(super) apart: bool,
     /// Outside of `$..$`, in a text that has some.
-    words: bool,
-    groups: bool,
-    mixed: bool,
+    pub(super) words: bool,
+    pub(super) groups: bool,
+    pub(super) mixed: bool,
     /// Open brackets: the token, and the value of `arguments` outside.
-    open: Vec<(usize, u8)>,
+    pub(super) open: Vec<(usize, u8)>,
     /// Single-token arguments that a command still takes: `\frac12`.
-    arguments: u8,
-    tokens: Tokens<'a>,
+    pub(super) arguments: u8,
+    pub(super) tokens: Tokens<'a>,
 }
 
 impl<'a> Lexer<'a> {
-    fn rest(&self) -> &'a str {
+    pub(super) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
 
@@ -134,6 +72,8 @@ impl<'a> Lexer<'a> {
             b'0'..=b'9' => self.number(),
             b'.' if rest.bytes().nth(1).is_some_and(|b| b.is_ascii_digit()) => self.number(),
             b'a'..=b'z' | b'A'..=b'Z' => self.letters(),
+            b'[' if self.reversed() => self.close(b'(', 1),
+            b']' if self.open.is_empty() => self.open(b'(', 1),
             b'(' | b'[' | b'{' => self.open(byte, 1),
             b')' | b']' | b'}' => self.close(byte, 1),
             b'<' | b'>' | b'=' | b'!' | b':' => self.relation(),
@@ -145,7 +85,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn push(&mut self, kind: Kind<'a>, start: usize, length: usize) -> Result<(), SyntaxError> {
+    pub(super) fn push(
+        &mut self,
+        kind: Kind<'a>,
+        start: usize,
+        length: usize,
+    ) -> Result<(), SyntaxError> {
         if self.tokens.list.len() >= limits::TOKENS {
             return Err(SyntaxError::Limit);
         }
@@ -154,6 +99,7 @@ impl<'a> Lexer<'a> {
             kind,
             spaced: std::mem::take(&mut self.spaced),
             glued: false,
+            apart: std::mem::take(&mut self.apart),
             plain: false,
             start,
             end: self.at,
@@ -162,11 +108,34 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn argument_taken(&mut self) {
+    /// Whether `[` closes an interval, as in `[a, b[` and `]a, b[`.
+    fn reversed(&self) -> bool {
+        let Some(&(at, _)) = self.open.last().filter(|_| self.open.len() == 1) else {
+            return false;
+        };
+        let Some(open) = self.tokens.list.get(at) else {
+            return false;
+        };
+        let source = self.text.as_bytes().get(open.start);
+        let comma = self
+            .tokens
+            .list
+            .iter()
+            .skip(at)
+            .any(|t| matches!(t.kind, Kind::Mark(b',' | b';')));
+        let rest = self.text.get(self.at + 1..).unwrap_or("").trim_start();
+        let ends = rest.is_empty()
+            || rest.starts_with("\\cup")
+            || rest.starts_with("\\cap")
+            || rest.starts_with('$');
+        comma && ends && matches!(source, Some(b'[' | b']'))
+    }
+
+    pub(super) fn argument_taken(&mut self) {
         self.arguments = self.arguments.saturating_sub(1);
     }
 
-    fn open(&mut self, bracket: u8, length: usize) -> Result<(), SyntaxError> {
+    pub(super) fn open(&mut self, bracket: u8, length: usize) -> Result<(), SyntaxError> {
         if self.open.len() >= limits::DEPTH {
             return Err(SyntaxError::Limit);
         }
@@ -175,7 +144,7 @@ impl<'a> Lexer<'a> {
         self.push(Kind::Open(bracket), self.at, length)
     }
 
-    fn close(&mut self, bracket: u8, length: usize) -> Result<(), SyntaxError> {
+    pub(super) fn close(&mut self, bracket: u8, length: usize) -> Result<(), SyntaxError> {
         let bracket = match bracket {
             b')' => b'(',
             b']' => b'[',
@@ -248,7 +217,7 @@ impl<'a> Lexer<'a> {
         self.literal(literal.number, literal.plain, start, literal.end - start)
     }
 
-    fn literal(
+    pub(super) fn literal(
         &mut self,
         number: Number,
         plain: bool,
@@ -269,9 +238,16 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         if self.words {
             // Words between maths, up to what is no word.
-            let end = rest
-                .find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, ' ' | '\'' | '-' | '\n')))
-                .unwrap_or(rest.len());
+            let bytes = rest.as_bytes();
+            let letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
+            let end = (0..bytes.len())
+                .find(|&at| match bytes.get(at) {
+                    Some(b' ' | b'\'' | b'-' | b'\n') => false,
+                    // `p.m.`
+                    Some(b'.') => !(at > 0 && letter(at - 1) && letter(at + 1)),
+                    _ => !letter(at),
+                })
+                .unwrap_or(bytes.len());
             let words = rest
                 .get(..end)
                 .unwrap_or("")
@@ -301,6 +277,19 @@ impl<'a> Lexer<'a> {
             if let Some(kind) = named(run) {
                 return self.push(kind, start, length);
             }
+            // `xsqrt(2)`: up to two letters and a function.
+            for split in 1..length.min(3) {
+                let (head, name) = run.split_at(split);
+                let function = name.len() > 1
+                    && matches!(
+                        named(name),
+                        Some(Kind::Function(_) | Kind::Command("sqrt" | "cbrt"))
+                    );
+                if let (true, true, Some(kind)) = (function, tail.starts_with('('), named(name)) {
+                    self.run(head, start)?;
+                    return self.push(kind, start + split, name.len());
+                }
+            }
             // `sinx`: a function and one letter.
             let split = length - 1;
             let head = run.get(..split).unwrap_or("");
@@ -310,7 +299,15 @@ impl<'a> Lexer<'a> {
                 }
             }
         }
-        for at in 0..length {
+        self.run(run, start)
+    }
+
+    /// Letters one by one, or a name.
+    fn run(&mut self, run: &'a str, start: usize) -> Result<(), SyntaxError> {
+        if let Some(kind) = named(run).filter(|_| self.arguments == 0) {
+            return self.push(kind, start, run.len());
+        }
+        for at in 0..run.len() {
             self.push(Kind::Letter(run.get(at..).unwrap_or("")), start + at, 1)?;
             if let Some(token) = self.tokens.list.last_mut() {
                 token.glued = at > 0;
@@ -347,188 +344,26 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Whether the last token wants another operand: `$a+$ $b$`.
+    pub(super) fn unfinished(&self) -> bool {
+        let last = self.tokens.list.last().map(|token| token.kind);
+        matches!(
+            last,
+            Some(Kind::Mark(b'+' | b'-' | b'*' | b'/') | Kind::Relation(_) | Kind::Open(_))
+        )
+    }
+
     fn dollar(&mut self) -> Result<(), SyntaxError> {
         if self.mixed {
             let length = if self.rest().starts_with("$$") { 2 } else { 1 };
             self.at += length;
             self.words = !self.words;
             self.spaced = true;
+            self.apart |= !self.words && !self.unfinished();
             return Ok(());
         }
         self.push(Kind::Mark(b'$'), self.at, 1)
     }
-
-    fn backslash(&mut self) -> Result<(), SyntaxError> {
-        let start = self.at;
-        let tail = self.text.get(start + 1..).unwrap_or("");
-        let length = tail.bytes().take_while(u8::is_ascii_alphabetic).count();
-        if length == 0 {
-            return self.escaped(tail);
-        }
-        let name = tail.get(..length).unwrap_or("");
-        let after = start + 1 + length;
-        if tables::is_layout(name) {
-            self.at = after;
-            if matches!(name, "left" | "right") {
-                let delimiter = self.rest().trim_start();
-                if delimiter.starts_with('.') {
-                    self.at = self.text.len() - delimiter.len() + 1;
-                }
-            }
-            return Ok(());
-        }
-        if tables::is_space(name) {
-            self.at = after;
-            self.spaced = true;
-            return Ok(());
-        }
-        if tables::is_text(name) {
-            return self.text_command(start, after);
-        }
-        match name {
-            "begin" | "end" => self.environment(start, after, name == "begin"),
-            "lbrace" => self.open(b'S', 7),
-            "rbrace" => self.close(b'S', 7),
-            "lbrack" => self.open(b'[', 7),
-            "rbrack" => self.close(b'[', 7),
-            "langle" => self.open(b'<', 7),
-            "rangle" => self.close(b'<', 7),
-            "lfloor" => self.open(b'F', 7),
-            "rfloor" => self.close(b'F', 7),
-            "lceil" => self.open(b'C', 6),
-            "rceil" => self.close(b'C', 6),
-            "lvert" => self.open(b'A', 6),
-            "rvert" => self.close(b'A', 6),
-            "vert" | "mid" => self.push(Kind::Mark(b'|'), start, length + 1),
-            "cdot" | "times" | "ast" => self.push(Kind::Mark(b'*'), start, length + 1),
-            "div" => self.push(Kind::Mark(b'/'), start, length + 1),
-            "colon" => self.push(Kind::Mark(b':'), start, length + 1),
-            "percent" => self.push(Kind::Mark(b'%'), start, length + 1),
-            _ => self.command(start, name),
-        }
-    }
-
-    fn command(&mut self, start: usize, name: &'a str) -> Result<(), SyntaxError> {
-        let kind = if let Some(letter) = tables::letter(name) {
-            Kind::Named(letter)
-        } else if let Some(function) = tables::function(name, true) {
-            Kind::Function(function)
-        } else if let Some(operator) = tables::relation(name) {
-            Kind::Relation(operator)
-        } else {
-            Kind::Command(name)
-        };
-        self.push(kind, start, name.len() + 1)?;
-        self.argument_taken();
-        if tables::is_fraction(name) || tables::is_binomial(name) {
-            self.arguments = 2;
-        }
-        Ok(())
-    }
-
-    /// A backslash before something that is no letter.
-    fn escaped(&mut self, tail: &str) -> Result<(), SyntaxError> {
-        let start = self.at;
-        match tail.bytes().next() {
-            Some(b'{') => self.open(b'S', 2),
-            Some(b'}') => self.close(b'S', 2),
-            Some(b'\\') => self.push(Kind::Mark(b'\\'), start, 2),
-            Some(b'%') => self.push(Kind::Mark(b'%'), start, 2),
-            Some(b'$') => self.push(Kind::Mark(b'$'), start, 2),
-            Some(b',' | b';' | b':' | b'!' | b'>' | b' ' | b'/') => {
-                self.at += 2;
-                self.spaced = true;
-                Ok(())
-            }
-            Some(b'(' | b')' | b'[' | b']') if self.mixed => {
-                self.at += 2;
-                self.words = matches!(tail.bytes().next(), Some(b')' | b']'));
-                self.spaced = true;
-                Ok(())
-            }
-            _ => Err(SyntaxError::Unreadable),
-        }
-    }
-
-    /// `\text{..}`: words, a number, a function, a letter.
-    fn text_command(&mut self, start: usize, after: usize) -> Result<(), SyntaxError> {
-        let tail = self.text.get(after..).unwrap_or("");
-        let tail = tail.strip_prefix('*').unwrap_or(tail);
-        let body = tail.trim_start();
-        let open = self.text.len() - body.len();
-        let inner = body.strip_prefix('{').ok_or(SyntaxError::Unreadable)?;
-        let length = balanced(inner).ok_or(SyntaxError::Unreadable)?;
-        let content = inner.get(..length).unwrap_or("");
-        let end = open + length + 2;
-        let words = content.trim_matches(|c: char| c.is_whitespace() || c == '~');
-        let padded = words.len() < content.len();
-        self.spaced |= padded;
-        if words.is_empty() {
-            self.at = end;
-            self.spaced = true;
-            return Ok(());
-        }
-        self.argument_taken();
-        if let Ok(literal) = number::scan(words, 0, true) {
-            if literal.end == words.len()
-                && words.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-            {
-                return self.literal(literal.number, false, start, end - start);
-            }
-        }
-        // Behind a number, `min` and `sec` are units.
-        let counted = matches!(
-            self.tokens.list.last().map(|token| token.kind),
-            Some(Kind::Number(_) | Kind::Close(_))
-        ) && units::canonical(words).is_some();
-        let kind = named(words).or_else(|| tables::function(words, true).map(Kind::Function));
-        if let Some(kind) = kind.filter(|_| !counted) {
-            return self.push(kind, start, end - start);
-        }
-        self.push(Kind::Text(words), start, end - start)?;
-        self.spaced = padded;
-        Ok(())
-    }
-
-    fn environment(&mut self, start: usize, after: usize, begin: bool) -> Result<(), SyntaxError> {
-        let tail = self.text.get(after..).unwrap_or("");
-        let body = tail.trim_start();
-        let open = self.text.len() - body.len();
-        let inner = body.strip_prefix('{').ok_or(SyntaxError::Unreadable)?;
-        let length = inner.find('}').ok_or(SyntaxError::Unreadable)?;
-        let name = inner.get(..length).unwrap_or("").trim();
-        let mut end = open + length + 2;
-        if !begin {
-            return self.close(b'M', end - start);
-        }
-        if name == "array" {
-            // The format of its columns.
-            let columns = self.text.get(end..).unwrap_or("").trim_start();
-            if let Some(format) = columns.strip_prefix('{') {
-                let length = format.find('}').ok_or(SyntaxError::Unreadable)?;
-                end = self.text.len() - format.len() + length + 1;
-            }
-        }
-        self.push(Kind::Begin(name), start, end - start)?;
-        self.open(b'M', 0)
-    }
-}
-
-/// Length of the text before the brace that closes it.
-pub(super) fn balanced(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'{' => depth += 1,
-            b'}' if depth == 0 => return Some(at),
-            b'}' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
 }
 
 /// What a run of letters means by itself.
@@ -536,7 +371,7 @@ pub(super) fn is_named(run: &str) -> bool {
     named(run).is_some()
 }
 
-fn named(run: &str) -> Option<Kind<'static>> {
+pub(super) fn named(run: &str) -> Option<Kind<'static>> {
     Some(match run {
         "pi" => Kind::Command("pi"),
         "sqrt" => Kind::Command("sqrt"),

@@ -1,9 +1,12 @@
 //! Whole answers: items between commas, semicolons, "and", "or".
 
-use super::super::tree::{Answer, Operator, SetOperator};
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::super::tree::{Answer, Expr, Operator, SetOperator};
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::{tables, SyntaxError};
+
+/// More words than this in an item of a list are prose.
+const ITEM_WORDS: usize = 3;
 
 /// What stands between two items.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,6 +100,10 @@ impl Parser<'_> {
         let mut conditions = Vec::new();
         for (from, to) in parts {
             let item = self.part(from, to)?;
+            let prose = |words: &str| words.split(' ').count() > ITEM_WORDS;
+            if matches!(&item, Answer::Words(words) if prose(words)) {
+                return Err(SyntaxError::Unreadable);
+            }
             if is_membership(&item) && !items.is_empty() && !items.iter().all(is_membership) {
                 conditions.push(item);
             } else if conditions.is_empty() {
@@ -128,10 +135,7 @@ fn is_membership(item: &Answer) -> bool {
     let Answer::Relation { sides, operators } = item else {
         return false;
     };
-    let symbol = matches!(
-        sides.first(),
-        Some(Answer::Expr(super::super::tree::Expr::Symbol(_)))
-    );
+    let symbol = matches!(sides.first(), Some(Answer::Expr(Expr::Symbol(_))));
     symbol && operators.as_slice() == [Operator::In]
 }
 
@@ -144,6 +148,22 @@ fn collect(items: &mut Vec<Answer>, item: Answer) -> Parsed<()> {
     };
     if operators.as_slice() != [Operator::Equal] {
         return Err(SyntaxError::Unreadable);
+    }
+    let named = matches!(
+        sides.first(),
+        Some(Answer::Expr(Expr::Symbol(_) | Expr::Apply(..)))
+    );
+    let alike = match sides.last() {
+        Some(Answer::List {
+            items,
+            braces: false,
+        }) => items.last().is_some_and(|last| same_kind(last, &item)),
+        Some(side) => same_kind(side, &item),
+        None => false,
+    };
+    if !(named && alike) {
+        items.push(item);
+        return Ok(());
     }
     match sides.last_mut() {
         Some(Answer::List {
@@ -160,6 +180,10 @@ fn collect(items: &mut Vec<Answer>, item: Answer) -> Parsed<()> {
         None => return Err(SyntaxError::Unreadable),
     }
     Ok(())
+}
+
+fn same_kind(left: &Answer, right: &Answer) -> bool {
+    std::mem::discriminant(left) == std::mem::discriminant(right)
 }
 
 /// Several items: inequalities joined by "and" or "or" are an intersection or a union.

@@ -7,6 +7,8 @@
 
 mod atom;
 mod bound;
+mod call;
+mod command;
 mod condition;
 mod expr;
 mod group;
@@ -14,12 +16,19 @@ mod lex;
 mod list;
 mod measure;
 mod number;
+mod parser;
 mod quantity;
+mod set;
+mod symbol;
 mod tables;
+mod token;
 mod unicode;
 mod value;
 mod words;
 mod wrap;
+
+#[cfg(test)]
+mod tests;
 
 use super::limits;
 use super::tree::Answer;
@@ -71,8 +80,8 @@ fn read(text: &str, groups: bool) -> Result<(Answer, bool), SyntaxError> {
         bare.text.bytes().filter(|&b| b == b'$').count() - bare.text.matches("\\$").count();
     let mixed =
         bare.worded || dollars >= 2 || bare.text.contains("\\(") || bare.text.contains("\\[");
-    let tokens = lex::tokens(bare.text, lex::Options { groups, mixed })?;
-    let mut parser = expr::Parser::new(&tokens);
+    let tokens = lex::tokens(bare.text, token::Options { groups, mixed })?;
+    let mut parser = parser::Parser::new(&tokens);
     let answer = parser.answer(0, tokens.list.len())?;
     measure::check(&answer)?;
     Ok((answer, tokens.grouped))

@@ -221,8 +221,8 @@ fn repeated(digits: &str, places: usize, period: &str) -> Result<Number, SyntaxE
 
 /// An exponent at `at`: its value and where it ends.
 ///
-/// `2e-3` may be e-notation or `2e - 3` and is refused; a point, a mantissa of 1 or a longer
-/// exponent make it e-notation.
+/// `6e-10` may be e-notation or `6e - 10` and is refused; a point, a mantissa of 1, an exponent
+/// without a sign or with a leading zero make it e-notation.
 fn exponent_at(
     bytes: &[u8],
     at: usize,
@@ -247,7 +247,8 @@ fn exponent_at(
         return Ok(None);
     }
     let end = first + length;
-    let sure = upper || pointed || digits == "1" || length > 1 || sign.is_none();
+    let sure =
+        upper || pointed || digits == "1" || sign.is_none() || bytes.get(first) == Some(&b'0');
     let goes_on = bytes
         .get(end)
         .is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'^' | b'(' | b'/' | b'!'));
@@ -351,6 +352,8 @@ mod tests {
             assert_eq!(value(text), Some((expected.to_owned(), end)), "{text}");
         }
         assert!(scan("2e-3", 0, true).is_err());
+        assert!(scan("6e-10", 0, true).is_err());
+        assert!(scan("6e-05", 0, true).is_ok());
         assert!(scan("1e99999", 0, true).is_err());
         assert!(scan(&"9".repeat(2000), 0, true).is_err());
     }

@@ -2,12 +2,89 @@
 
 use super::super::tree::{Answer, Expr, Unit};
 use super::super::units;
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::parser::{Parsed, Parser};
+use super::token::Kind;
 use super::{tables, words, SyntaxError};
 
 /// More words than this behind a number are prose.
 const UNIT_WORDS: usize = 4;
+
+/// Words that change a value, or say that it is none.
+const VALUES: &[&str] = &[
+    "hundred",
+    "hundreds",
+    "thousand",
+    "thousands",
+    "million",
+    "millions",
+    "billion",
+    "billions",
+    "trillion",
+    "dozen",
+    "dozens",
+    "score",
+    "half",
+    "halves",
+    "quarter",
+    "quarters",
+    "third",
+    "thirds",
+    "tenths",
+    "hundredths",
+    "squared",
+    "cubed",
+    "factorial",
+    "times",
+    "plus",
+    "minus",
+    "over",
+    "divided",
+    "by",
+    "base",
+    "mod",
+    "modulo",
+    "not",
+    "no",
+    "less",
+    "more",
+    "least",
+    "most",
+    "approximately",
+    "about",
+    "around",
+    "roughly",
+    "or",
+    "and",
+    "to",
+    "than",
+    "from",
+    "except",
+    "if",
+    "when",
+    "where",
+    "for",
+    "with",
+    "is",
+    "are",
+    "was",
+    "then",
+    "choose",
+    "pi",
+    "ago",
+    "before",
+    "after",
+    "above",
+    "below",
+    "past",
+    "am",
+    "pm",
+    "a.m",
+    "p.m",
+    "a.m.",
+    "p.m.",
+    "k",
+    "infinity",
+];
 
 impl Parser<'_> {
     /// The value and unit of `from..to`; `None` if it has no unit.
@@ -16,8 +93,10 @@ impl Parser<'_> {
             return Ok(Some(currency));
         }
         if let Some((end, unit)) = self.sign_unit(from, to) {
-            // The sign belongs to the last term of a sum only.
-            let single = !(from + 1..end).any(|at| self.is_term_sign(at));
+            // The sign belongs to the last term of a sum, and to the argument of a function.
+            let apart = |kind: Kind<'_>| is_term_sign(kind) || matches!(kind, Kind::Function(_));
+            let function = matches!(self.kind(from), Some(Kind::Function(_)));
+            let single = !function && self.split(from + 1, end, apart).len() == 1;
             if !single {
                 return Ok(None);
             }
@@ -44,17 +123,6 @@ impl Parser<'_> {
             Answer::Expr(_) | Answer::Tuple { .. } => Ok(Answer::Quantity(Box::new(value), unit)),
             _ => Err(SyntaxError::Unreadable),
         }
-    }
-
-    fn is_term_sign(&self, at: usize) -> bool {
-        let sign = matches!(
-            self.kind(at),
-            Some(Kind::Mark(b'+' | b'-') | Kind::Command("pm" | "mp"))
-        );
-        sign && !matches!(
-            self.kind(at.wrapping_sub(1)),
-            Some(Kind::Open(_) | Kind::Mark(_))
-        )
     }
 
     /// `\$5`, `-\$5`.
@@ -89,6 +157,15 @@ impl Parser<'_> {
                 .filter(|&at| at >= from)
                 .and_then(|at| self.kind(at))
         };
+        let scale = match self.kind(last)? {
+            Kind::Text("C") | Kind::Letter("C") => Some("degC"),
+            Kind::Text("F") | Kind::Letter("F") => Some("degF"),
+            _ => None,
+        };
+        if let Some(scale) = scale {
+            let (end, unit) = self.sign_unit(from, last)?;
+            return (unit == Unit::Degree).then(|| (end, Unit::Known(scale.into())));
+        }
         let (end, unit) = match self.kind(last)? {
             Kind::Mark(b'%') => (last, Unit::Percent),
             Kind::Mark(b'$') => (last, Unit::Known("dollar".into())),
@@ -130,7 +207,12 @@ impl Parser<'_> {
                     }
                 }
                 Kind::Letter(run) if counted && !token.glued && run.len() > 1 => {
-                    let word = run.len() > 3 && !tables::is_product(run);
+                    // `3 men` is no product.
+                    let word = match run.len() {
+                        0..=2 => false,
+                        3 => token.spaced && !tables::is_algebra(run),
+                        _ => !tables::is_product(run),
+                    };
                     if word || units::canonical(run).is_some() {
                         return Some(at);
                     }
@@ -201,6 +283,12 @@ impl Parser<'_> {
         let clean = name
             .chars()
             .all(|c| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '.'));
+        if name
+            .split_whitespace()
+            .any(|word| VALUES.contains(&word.to_lowercase().as_str()))
+        {
+            return Err(SyntaxError::Unreadable);
+        }
         if plain_words && clean && name.split_whitespace().count() <= UNIT_WORDS {
             return Ok(match &*words::normal(name) {
                 "percent" | "per cent" => Unit::Percent,
@@ -209,4 +297,8 @@ impl Parser<'_> {
         }
         Err(SyntaxError::Unreadable)
     }
+}
+
+fn is_term_sign(kind: Kind<'_>) -> bool {
+    matches!(kind, Kind::Mark(b'+' | b'-') | Kind::Command("pm" | "mp"))
 }

@@ -330,6 +330,11 @@ pub(super) fn is_word(run: &str) -> bool {
 /// Whether a run of letters is more likely a product than a word: few letters, small, all
 /// different, those that variables are called.
 pub(super) fn is_algebra(run: &str) -> bool {
+    if let [first, second] = run.as_bytes() {
+        if first.is_ascii_lowercase() && second.is_ascii_uppercase() {
+            return true;
+        }
+    }
     let variables = run
         .bytes()
         .all(|b| b.is_ascii_lowercase() && !matches!(b, b'e' | b'i' | b'o' | b'u'));
@@ -344,7 +349,9 @@ pub(super) fn is_algebra(run: &str) -> bool {
 pub(super) fn is_product(run: &str) -> bool {
     match run.len() {
         0 | 1 => true,
-        2 | 3 => !is_word(run) && (run.len() < 3 || !run.contains("pi")),
+        // `by` and `at` are products more often than words.
+        2 => !matches!(run, "or" | "of" | "is" | "if" | "no" | "on" | "in" | "to"),
+        3 => !is_word(run) && !run.contains("pi"),
         _ => is_algebra(run) || run == "abcde",
     }
 }

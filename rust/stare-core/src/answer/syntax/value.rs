@@ -1,15 +1,12 @@
 //! One item of an answer: relations, set operations, ratios, times, base numerals, values.
 
-use super::super::tree::{Answer, Brackets, Expr, Interval, NamedSet, Operator, SetOperator, Time};
-use super::expr::{Parsed, Parser};
-use super::lex::Kind;
+use super::super::tree::{Answer, Expr, Operator, Time};
+use super::parser::{Parsed, Parser};
+use super::set::interval;
+use super::token::Kind;
 use super::{words, SyntaxError};
 
 impl Parser<'_> {
-    pub(super) fn kind(&self, at: usize) -> Option<Kind<'_>> {
-        self.tokens.list.get(at).map(|token| token.kind)
-    }
-
     /// One item: a relation or a value.
     pub(super) fn part(&mut self, from: usize, to: usize) -> Parsed<Answer> {
         self.deeper(|parser| parser.part_here(from, to))
@@ -44,6 +41,10 @@ impl Parser<'_> {
                 }
                 None => self.side(from, to)?,
             };
+            if matches!(&side, Answer::Words(words) if words.contains(' ')) {
+                // "The mode is x = 0" is prose.
+                return Err(SyntaxError::Unreadable);
+            }
             let member =
                 at > 0 && matches!(operators.get(at - 1), Some(Operator::In | Operator::NotIn));
             let side = if member { interval(side) } else { side };
@@ -106,6 +107,9 @@ impl Parser<'_> {
         if let Some(set) = self.named_set(from, to)? {
             return Ok(Answer::NamedSet(set));
         }
+        if let Some(matrix) = self.scaled_matrix(from, to)? {
+            return Ok(matrix);
+        }
         let colon = self.split(from, to, |kind| kind == Kind::Mark(b':'));
         if colon.len() > 1 {
             return self.ratio(&colon, to);
@@ -120,118 +124,6 @@ impl Parser<'_> {
             return Ok(quantity);
         }
         Ok(Answer::Expr(self.whole(from, to)?))
-    }
-
-    /// `A \cup B`, `A \setminus B`.
-    fn set_operation(&mut self, from: usize, to: usize) -> Parsed<Option<Answer>> {
-        let operator = |kind: Option<Kind<'_>>| match kind {
-            Some(Kind::Command("cup")) => Some(SetOperator::Union),
-            Some(Kind::Command("cap")) => Some(SetOperator::Intersection),
-            Some(Kind::Command("setminus" | "backslash" | "smallsetminus")) => {
-                Some(SetOperator::Difference)
-            }
-            _ => None,
-        };
-        let mut ranges = self.split(from, to, |kind| operator(Some(kind)).is_some());
-        let mut found: Vec<SetOperator> = ranges
-            .iter()
-            .skip(1)
-            .filter_map(|&(start, _)| operator(self.kind(start - 1)))
-            .collect();
-        if found.is_empty() {
-            // `\mathbb{R} - \{0\}`
-            let minus = self.split(from, to, |kind| kind == Kind::Mark(b'-'));
-            let set = |range: &(usize, usize)| {
-                range.0 > from && self.kind(range.0) == Some(Kind::Open(b'S'))
-            };
-            if minus.len() != 2 || !minus.iter().skip(1).all(set) {
-                return Ok(None);
-            }
-            ranges = minus;
-            found.push(SetOperator::Difference);
-        }
-        let Some((&first, rest)) = found.split_first() else {
-            return Ok(None);
-        };
-        if rest.iter().any(|&other| other != first) {
-            return Err(SyntaxError::Unreadable);
-        }
-        let mut operands = Vec::new();
-        for (from, to) in ranges {
-            operands.push(interval(self.side(from, to)?));
-        }
-        Ok(Some(Answer::SetOperation(first, operands)))
-    }
-
-    /// `\bigcup_{k=-\infty}^{\infty} S(k)`.
-    fn indexed_union(&mut self, to: usize) -> Parsed<Answer> {
-        self.at += 1;
-        let (Some((low, high)), upper) = self.scripts()? else {
-            return Err(SyntaxError::Unreadable);
-        };
-        let (index, mut lower) = if matches!(self.kind(low + 1), Some(Kind::Relation(Operator::In)))
-        {
-            let integers = self.named_set(low + 2, high)? == Some(NamedSet::Integers);
-            let Some(Kind::Letter(run)) = self.kind(low).filter(|_| integers && upper.is_none())
-            else {
-                return Err(SyntaxError::Unreadable);
-            };
-            (run.get(..1).unwrap_or("").into(), None)
-        } else {
-            let (index, lower) = self.index(low, high, Operator::Equal)?;
-            (index, Some(lower))
-        };
-        let mut upper = upper.map(|(from, to)| self.whole(from, to)).transpose()?;
-        let infinity = Expr::Constant(super::super::tree::Constant::Infinity);
-        if lower == Some(Expr::Negate(Box::new(infinity.clone()))) && upper == Some(infinity) {
-            (lower, upper) = (None, None);
-        }
-        self.bound.push(index.clone());
-        let body = self.side(self.at, to);
-        self.bound.pop();
-        Ok(Answer::IndexedUnion {
-            index,
-            lower,
-            upper,
-            body: Box::new(body?),
-        })
-    }
-
-    /// `\mathbb{R}` and others, alone.
-    pub(super) fn named_set(&mut self, from: usize, to: usize) -> Parsed<Option<NamedSet>> {
-        let (name, mut after) = match self.kind(from) {
-            Some(Kind::Command("emptyset" | "varnothing")) if from + 1 == to => {
-                return Ok(Some(NamedSet::Empty))
-            }
-            Some(Kind::Command(name @ ("R" | "Z" | "Q" | "N" | "C"))) => {
-                (name.to_owned(), from + 1)
-            }
-            Some(Kind::Command("mathbb")) => self.within(from + 1, to, |parser| {
-                Ok((parser.blackboard_letter()?, parser.at))
-            })?,
-            _ => return Ok(None),
-        };
-        let mut positive = false;
-        if after < to {
-            let raised = matches!(self.kind(after), Some(Kind::Mark(b'^' | b'_')));
-            let braces = self.kind(after + 1) == Some(Kind::Open(b'{'));
-            let plus = self.kind(after + 1 + usize::from(braces)) == Some(Kind::Mark(b'+'));
-            after += 2 + 2 * usize::from(braces);
-            if !(raised && plus && after == to) {
-                return Ok(None);
-            }
-            positive = true;
-        }
-        Ok(match (name.as_str(), positive) {
-            ("N", false) => Some(NamedSet::Naturals),
-            ("Z", false) => Some(NamedSet::Integers),
-            ("Z" | "N", true) => Some(NamedSet::PositiveIntegers),
-            ("Q", false) => Some(NamedSet::Rationals),
-            ("R", false) => Some(NamedSet::Reals),
-            ("R", true) => Some(NamedSet::PositiveReals),
-            ("C", false) => Some(NamedSet::Complexes),
-            _ => None,
-        })
     }
 
     /// `3:5`, `4:30 p.m.`
@@ -349,59 +241,37 @@ impl Parser<'_> {
 
     /// Nothing but words.
     fn words(&self, from: usize, to: usize) -> Option<Answer> {
-        let mut text = false;
-        for at in from..to {
-            match self.kind(at)? {
-                Kind::Text(_) => text = true,
-                Kind::Letter(run) => {
-                    let glued = self.tokens.list.get(at).is_some_and(|token| token.glued);
-                    text |= !glued && !super::tables::is_product(run);
-                }
-                Kind::Function(_) | Kind::Named(_) => {}
-                _ => return None,
-            }
-        }
-        let (first, last) = (
-            self.tokens.list.get(from)?,
-            self.tokens.list.get(to.checked_sub(1)?)?,
-        );
-        if let (Kind::Text(only), true) = (first.kind, from + 1 == to) {
+        if let (Some(Kind::Text(only)), true) = (self.kind(from), from + 1 == to) {
             let mut letters = only.chars();
             if let (Some(letter), None) = (letters.next(), letters.next()) {
                 return letter
                     .is_ascii_uppercase()
                     .then_some(Answer::Choice(letter));
             }
-            let clean = only
-                .chars()
-                .all(|c| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '.' | '~'));
-            return clean.then(|| Answer::Words(words::normal(only)));
         }
-        let source = self.tokens.text.get(first.start..last.end)?;
-        let clean = source
-            .chars()
-            .all(|c| c.is_alphabetic() || matches!(c, ' ' | '-' | '\''));
-        (text && clean).then(|| Answer::Words(words::normal(source)))
-    }
-}
-
-/// A pair where only a set can stand is an interval.
-fn interval(answer: Answer) -> Answer {
-    let Answer::Tuple { items, brackets } = &answer else {
-        return answer;
-    };
-    let closed = match brackets {
-        Brackets::Round => false,
-        Brackets::Square => true,
-        Brackets::Angle => return answer,
-    };
-    match items.as_slice() {
-        [Answer::Expr(lower), Answer::Expr(upper)] => Answer::Interval(Interval {
-            lower: lower.clone(),
-            upper: upper.clone(),
-            lower_closed: closed,
-            upper_closed: closed,
-        }),
-        _ => answer,
+        let mut certain = false;
+        let mut text = String::new();
+        for at in from..to {
+            let token = self.tokens.list.get(at)?;
+            if !token.glued && !text.is_empty() {
+                text.push(' ');
+            }
+            match token.kind {
+                Kind::Text(words) => {
+                    certain = true;
+                    text.push_str(words);
+                }
+                Kind::Letter(run) => {
+                    certain |= !token.glued && !super::tables::is_product(run);
+                    text.push_str(run.get(..1)?);
+                }
+                Kind::Function(_) | Kind::Named(_) => {
+                    text.push_str(self.tokens.text.get(token.start..token.end)?);
+                }
+                _ => return None,
+            }
+        }
+        let clean = |c: char| c.is_alphabetic() || matches!(c, ' ' | '-' | '\'' | '.' | '~');
+        (certain && text.chars().all(clean)).then(|| Answer::Words(words::normal(&text)))
     }
 }

@@ -1,11 +1,18 @@
 //! Words and choice letters.
 
 use super::super::tree::Answer;
+use super::atom::integer;
 use super::wrap::Bare;
 use super::{lex, tables};
 
 /// More words than this are prose, not an answer.
 const WORDS: usize = 12;
+
+/// Numbers in words, from zero.
+const NUMBERS: &[&str] = &[
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve",
+];
 
 /// Case-folded, single spaces, no punctuation at the ends.
 pub(super) fn normal(text: &str) -> Box<str> {
@@ -54,7 +61,18 @@ pub(super) fn read(bare: Bare<'_>) -> Option<Answer> {
     } else {
         runs().any(|run| !maths(run)) && !(text.contains('-') && runs().any(|run| run.len() == 1))
     };
-    word.then(|| Answer::Words(normal(text)))
+    if !word {
+        return None;
+    }
+    let words = normal(text);
+    let value = NUMBERS
+        .iter()
+        .position(|name| *name == &*words)
+        .and_then(|value| u8::try_from(value).ok());
+    Some(match value {
+        Some(value) => Answer::Expr(integer(value)),
+        None => Answer::Words(words),
+    })
 }
 
 /// The letter of `(C)`, `\text{C}`, `C: 12`, `(C) 12`, `\text{(C) } 12`.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::lex::balanced;
+use super::command::balanced;
 use super::{tables, SyntaxError};
 
 /// More wrappers around each other than this are not an answer.

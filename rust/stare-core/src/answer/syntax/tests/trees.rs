@@ -1,0 +1,168 @@
+//! Texts and their trees.
+
+use super::super::parse_as_list;
+use super::shown;
+
+#[test]
+fn trees() {
+    for (text, tree) in [
+        ("0", "0"),
+        ("-0.120", "(- 3/25~3)"),
+        ("1.6e-19", "1/6250000000000000000~20"),
+        ("4.4e7", "44000000~-6"),
+        (r"0.\overline{27}", "3/11"),
+        (r"-1\frac12", "(- (+ 1 (/ 1 2)))"),
+        ("-1./3", "(- (/ 1 3))"),
+        (r"\dfrac{1}{29,\!322,\!216}", "(/ 1 29322216)"),
+        ("a - b + c", "(+ a (- b) c)"),
+        ("14.0 + -1.0i", "(+ 14~1 (- (* 1~1 #i)))"),
+        (r"1 \pm \sqrt{19}", "(+ 1 (+- (Root 19 2)))"),
+        (r"3 \mp 2", "(+ 3 (-+ 2))"),
+        ("2^3^4", "(^ 2 (^ 3 4))"),
+        ("x^-1", "(^ x (- 1))"),
+        ("1/2x", "(* (/ 1 2) x)"),
+        ("1/(2x)", "(/ 1 (* 2 x))"),
+        ("2x/3", "(/ (* 2 x) 3)"),
+        ("a/b/c", "(/ (/ a b) c)"),
+        (r"\frac{1}{2}x", "(* (/ 1 2) x)"),
+        (r"\frac\pi2", "(/ #pi 2)"),
+        (r"2007 + \frac\pi 2", "(+ 2007 (/ #pi 2))"),
+        (r"\sin x \cos y", "(* (Sin x) (Cos y))"),
+        (r"\sin x + 1", "(+ (Sin x) 1)"),
+        (r"\sin(x)y", "(* (Sin x) y)"),
+        (r"\log 2x", "(LogAny (* 2 x))"),
+        (r"\log_2 x", "(Log x 2)"),
+        (r"\log_{\frac13}(x)", "(Log x (/ 1 3))"),
+        (r"n \ln n", "(* n (Ln n))"),
+        (r"\ln|\cos x|", "(Ln (Abs (Cos x)))"),
+        (r"\cos\sqrt{2}x", "(Cos (* (Root 2 2) x))"),
+        (r"\sqrt[3]{5}", "(Root 5 3)"),
+        ("5!", "(Factorial 5)"),
+        ("5!!", "(DoubleFactorial 5)"),
+        (r"\frac{1}{n!}", "(/ 1 (Factorial n))"),
+        (r"\gcd(n, p-1)", "(Gcd n (+ p (- 1)))"),
+        (r"\max\{1, |z|\}", "(Max 1 (Abs z))"),
+        (r"\sin 30^\circ", "(Sin (Degrees 30))"),
+        (r"100\% - 28\%", "(+ (Percent 100) (- (Percent 28)))"),
+        (r"\sum_{i=1}^{n} i^2 + 1", "(+ (Sum i 1 n (^ i 2)) 1)"),
+        (r"\prod_{k=1}^{10^9}k", "(Product k 1 (^ 10 9) k)"),
+        (r"\int_0^1 x^2 dx", "(Integral x 0 1 (^ x 2))"),
+        (
+            r"\int_{0}^{1} \frac{1}{t}\,\mathrm{d}t + 1",
+            "(+ (Integral t 0 1 (/ 1 t)) 1)",
+        ),
+        (
+            r"\lim_{x\to 0} \frac{\sin x}{x}",
+            "(Limit x 0 (/ (Sin x) x))",
+        ),
+        ("F(1,1)", "(apply F 1 1)"),
+        ("n(n+1)", "(* n (+ n 1))"),
+        ("C(h)=4h+4", "(relation (apply C h) Equal (+ (* 4 h) 4))"),
+        (
+            r"f^{-1}(x)=x+1",
+            "(relation (apply f^{-1} x) Equal (+ x 1))",
+        ),
+        (r"\Gamma(\frac12)", "(apply Gamma (/ 1 2))"),
+        (r"\frac{dy}{dx}=ky", "(relation dy/dx Equal (* k y))"),
+        (r"y''+y=0", "(relation (+ y'' y) Equal 0)"),
+        (r"a_{n-1}", "a_{n-1}"),
+        (r"\lambda_{\text{red}}", "lambda_{red}"),
+        ("e_1", "e_1"),
+        ("x_i", "x_i"),
+        ("3i+4j", "(+ (* 3 i) (* 4 j))"),
+        ("xy", "(* x y)"),
+        ("pi", "#pi"),
+        ("ABC", "(words \"abc\")"),
+        // Lists.
+        ("12, 349", "(list 12 349)"),
+        ("1,234, 5", "(list 1234 5)"),
+        ("(1,234)", "(tuple Round 1 234)"),
+        (r"\{1,234\}", "(set 1 234)"),
+        (r"\pm 6, \pm 2", "(list (+- 6) (+- 2))"),
+        ("n=2,3,4", "(relation n Equal (list 2 3 4))"),
+        (
+            "x=1,2, y=3",
+            "(list (relation x Equal (list 1 2)) (relation y Equal 3))",
+        ),
+        (
+            "f(x)=x, f(x)=-x",
+            "(list (relation (apply f x) Equal x) (relation (apply f x) Equal (- x)))",
+        ),
+        (r"(1,2),(3,4)", "(list (tuple Round 1 2) (tuple Round 3 4))"),
+        (r"\langle 1,2\rangle", "(tuple Angle 1 2)"),
+        ("(3)", "3"),
+        (r"[2,\infty)", "(interval [ 2 #inf ))"),
+        (
+            r"[3,7]\cup[8,9)",
+            "(Union (interval [ 3 7 ]) (interval [ 8 9 )))",
+        ),
+        (r"\mathbb{R}\setminus\{0\}", "(Difference Reals (set 0))"),
+        (r"\mathbb{R}-\{0,1\}", "(Difference Reals (set 0 1))"),
+        (
+            r"x<1 \text{ or } x>2",
+            "(Union (relation x Less 1) (relation x Greater 2))",
+        ),
+        (
+            r"\{x|-2\leq x < 1\}",
+            "(set-of x | (relation (- 2) LessEqual x Less 1))",
+        ),
+        (r"\{|x|, 2\}", "(set (Abs x) 2)"),
+        (
+            r"\bigcup_{k=-\infty}^{\infty}(2k\pi,(2k+2)\pi)",
+            "(union-over k (tuple Round (* 2 k #pi) (* (+ (* 2 k) 2) #pi)))",
+        ),
+        (
+            r"\frac12\begin{pmatrix}1&0\\0&1\end{pmatrix}",
+            "(matrix 2x2 (* (/ 1 2) 1) (* (/ 1 2) 0) (* (/ 1 2) 0) (* (/ 1 2) 1))",
+        ),
+        (
+            r"\begin{vmatrix}a&b\\c&d\end{vmatrix}",
+            "(Determinant a b c d)",
+        ),
+        (
+            r"\begin{cases}x & \text{if } x>0\\ 0 & \text{otherwise}\end{cases}",
+            "(cases [x if (relation x Greater 0)] [0])",
+        ),
+        (
+            r"x = k\pi, k\in\mathbb{Z}",
+            "(where (relation x Equal (* k #pi)) (relation k In Integers))",
+        ),
+        ("b > a > c", "(relation b Greater a Greater c)"),
+        // Quantities and others.
+        (r"\$32,\!348", "(quantity 32348 unit \"dollar\")"),
+        (r"(6,235^\circ)", "(tuple Round 6 (quantity 235 degree))"),
+        (r"9\text{ values}", "(quantity 9 words \"values\")"),
+        (r"32^\circ\mathrm{F}", "(quantity 32 unit \"degF\")"),
+        (
+            r"x = 5\text{ meters}",
+            "(relation x Equal (quantity 5 unit \"m\"))",
+        ),
+        (
+            "5 apples and 3 oranges",
+            "(list (quantity 5 words \"apples\") (quantity 3 words \"oranges\"))",
+        ),
+        ("3 men", "(quantity 3 words \"men\")"),
+        (r"9\text{ min}", "(quantity 9 unit \"min\")"),
+        (r"\text{A5}_{11}", "(base a5 11)"),
+        ("1A3_{16}", "(base 1a3 16)"),
+        ("D_4", "D_4"),
+        ("7:32", "(time 7:32)"),
+        ("3:4:5", "(ratio 3 4 5)"),
+        (r"\text{(C) } 12", "(choice C)"),
+        (r"\text{A,B,E}", "(list (choice A) (choice B) (choice E))"),
+        ("C", "C"),
+        (r"\mathbb{Z}^+", "PositiveIntegers"),
+    ] {
+        assert_eq!(shown(text).as_deref(), Ok(tree), "{text}");
+    }
+}
+
+#[test]
+fn the_other_reading_of_commas() {
+    let list = |text| parse_as_list(text).map(|answer| answer.to_string());
+    assert_eq!(list("1,234").as_deref(), Some("(list 1 234)"));
+    assert_eq!(list("100,200,300").as_deref(), Some("(list 100 200 300)"));
+    for text in ["1{,}234", "1234", "1, 234", "(1,234)"] {
+        assert_eq!(list(text), None, "{text}");
+    }
+}
