@@ -19,6 +19,8 @@ enum Truth {
     Exact,
     /// As [`Truth::Exact`] but for rounding: every side may be meant.
     Rounded,
+    /// Rounded, but not shown to be rounded correctly.
+    Loose,
     /// Proved false, or one side says the same as the other by its looks.
     Void,
 }
@@ -29,15 +31,7 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
     match (left, right) {
         (_, Some(right)) if right.truth == Truth::Void => Some(Reason::Unproved),
         (Some(left), _) if left.truth == Truth::Void => Some(Reason::FalseStatement),
-        (Some(left), Some(right)) => {
-            let mut reasons = Vec::new();
-            for side in left.values() {
-                for other in right.values() {
-                    reasons.push(super::scalars::compare(context, side, other));
-                }
-            }
-            Some(best(reasons))
-        }
+        (Some(left), Some(right)) => Some(both(context, &left, &right)),
         (Some(left), None) => against(context, &left, gold, |context, side| {
             context.answers(&Answer::Expr(side.clone()), gold)
         }),
@@ -46,6 +40,39 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
         }),
         (None, None) => None,
     }
+}
+
+/// Two chains: different if what they say is, equal if they are also written alike before that.
+/// `i^8 = (i^4)^2 = 1` and `i^4 = 1` are both true and say 1, but about different things.
+fn both(context: &mut Context<'_>, left: &Chain<'_>, right: &Chain<'_>) -> Reason {
+    let mut reasons = Vec::new();
+    for side in left.values() {
+        for other in right.values() {
+            reasons.push(super::scalars::compare(context, side, other));
+        }
+    }
+    let said = best(reasons);
+    let sizes = (left.sides.len(), right.sides.len());
+    let alike = sizes.0 == sizes.1
+        && left
+            .sides
+            .iter()
+            .zip(&right.sides)
+            .enumerate()
+            .all(|(at, (a, b))| {
+                let last = at + 1 == sizes.0;
+                text::same(a, b)
+                    || last && super::scalars::compare(context, a, b).verdict() == Verdict::Correct
+            });
+    match said.verdict() {
+        Verdict::Correct if !alike => Reason::Unproved,
+        _ => said,
+    }
+}
+
+/// Whether an answer is a statement about numbers that is false or says nothing.
+pub(super) fn is_void(context: &mut Context<'_>, answer: &Answer) -> bool {
+    chain(context, answer).is_some_and(|chain| chain.truth == Truth::Void)
 }
 
 fn against(
@@ -63,7 +90,11 @@ fn against(
         .iter()
         .map(|side| compare(context, side))
         .collect();
-    Some(best(reasons))
+    let said = best(reasons);
+    Some(match said.verdict() {
+        Verdict::Correct if chain.truth == Truth::Loose => Reason::Unproved,
+        _ => said,
+    })
 }
 
 /// The first that is proved equal; different only if all are.
@@ -84,7 +115,7 @@ impl<'a> Chain<'a> {
     /// What the chain may be meant to say: its last side, or any if sides are rounded.
     fn values(&self) -> &[&'a Expr] {
         match self.truth {
-            Truth::Rounded => &self.sides,
+            Truth::Rounded | Truth::Loose => &self.sides,
             Truth::Exact | Truth::Void => {
                 let last = self.sides.len().saturating_sub(1);
                 self.sides.get(last..).unwrap_or_default()
@@ -108,7 +139,9 @@ fn chain<'a>(context: &mut Context<'_>, answer: &'a Answer) -> Option<Chain<'a>>
     for (pair, operator) in sides.windows(2).zip(operators) {
         let [left, right] = *pair else { continue };
         match operator {
-            Operator::Approximately => truth = Truth::Rounded,
+            Operator::Approximately if truth == Truth::Loose => {}
+            Operator::Approximately if rounds(context, left, right) => truth = Truth::Rounded,
+            Operator::Approximately => truth = Truth::Loose,
             Operator::Equal if text::same(left, right) => {
                 truth = Truth::Void;
                 break;
@@ -118,7 +151,9 @@ fn chain<'a>(context: &mut Context<'_>, answer: &'a Answer) -> Option<Chain<'a>>
                     truth = Truth::Void;
                     break;
                 }
-                truth = Truth::Rounded;
+                if truth == Truth::Exact {
+                    truth = Truth::Rounded;
+                }
             }
             Operator::Equal => {}
             _ => return None,

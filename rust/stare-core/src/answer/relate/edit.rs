@@ -1,6 +1,6 @@
 //! Looking through trees and rewriting them.
 
-use super::super::tree::{Answer, Bound, Constant, Expr, Function, Interval, Number, Operator};
+use super::super::tree::{Answer, Bound, Constant, Expr, Interval, Number, Operator};
 
 /// A whole number as an expression.
 pub(super) fn integer(value: i64) -> Expr {
@@ -300,15 +300,4 @@ pub(super) fn is_vague(answer: &Answer) -> bool {
         }
     }
     parts(answer).into_iter().any(is_vague)
-}
-
-/// Whether an expression is real for certain, by its looks: no imaginary unit and no root or
-/// logarithm that might be complex.
-pub(super) fn may_be_complex(expr: &Expr) -> bool {
-    any(expr, &mut |node| {
-        matches!(
-            node,
-            Expr::Constant(Constant::I) | Expr::Call(Function::Conjugate, _)
-        )
-    })
 }

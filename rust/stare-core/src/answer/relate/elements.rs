@@ -6,7 +6,7 @@ use super::super::tree::{Answer, Expr};
 use super::super::value::Tolerance;
 use super::super::verdict::{Reason, Verdict};
 use super::matching::{matching, Matching};
-use super::{text, Context};
+use super::{samples, text, Context};
 
 /// Longer collections are matched only if all members are literal numbers or written alike.
 const MAX_MATCHED: usize = 64;
@@ -67,10 +67,54 @@ fn sizes(context: &mut Context<'_>, answer: &[Answer], gold: &[Answer]) -> Reaso
     let mut possible = |i, j| pair(context, answer, gold, i, j).verdict() != Verdict::Incorrect;
     let covered = (0..answer.len()).all(|i| (0..gold.len()).any(|j| possible(i, j)))
         && (0..gold.len()).all(|j| (0..answer.len()).any(|i| possible(i, j)));
-    if covered {
+    if covered || grouped_alike(context, answer, gold) {
         Reason::Ambiguous
     } else {
         Reason::DifferentSizes
+    }
+}
+
+/// Whether the longer collection may have numbers in it that were split at the commas between
+/// their groups of digits.
+fn grouped_alike(context: &mut Context<'_>, answer: &[Answer], gold: &[Answer]) -> bool {
+    let (long, short) = if answer.len() > gold.len() {
+        (answer, gold)
+    } else {
+        (gold, answer)
+    };
+    let grouped = grouped(long);
+    grouped.len() == short.len()
+        && unordered(context, &grouped, short).verdict() != Verdict::Incorrect
+}
+
+/// Put numbers of three digits behind the whole numbers before them.
+fn grouped(items: &[Answer]) -> Vec<Answer> {
+    let mut grouped: Vec<Answer> = Vec::with_capacity(items.len());
+    for item in items {
+        let before = grouped.last().and_then(whole);
+        let whole_now = match item {
+            Answer::Quantity(value, _) => whole(value),
+            other => whole(other),
+        };
+        let group = whole_now.filter(|n| *n >= RBig::from(100) && *n < RBig::from(1000));
+        let (Some(before), Some(group)) = (before, group) else {
+            grouped.push(item.clone());
+            continue;
+        };
+        let number = Answer::Expr(samples::rational(before * RBig::from(1000) + group));
+        grouped.pop();
+        grouped.push(match item {
+            Answer::Quantity(_, unit) => Answer::Quantity(Box::new(number), unit.clone()),
+            _ => number,
+        });
+    }
+    grouped
+}
+
+fn whole(answer: &Answer) -> Option<RBig> {
+    match answer {
+        Answer::Expr(Expr::Number(number)) if number.value.is_int() => Some(number.value.clone()),
+        _ => None,
     }
 }
 

@@ -7,8 +7,8 @@ use super::super::tree::{
 };
 use super::super::value;
 use super::super::verdict::{Reason, Verdict};
-use super::boolean::{Reals, DIFFERENCE, INTERSECTION, UNION};
-use super::edit::{difference, integer, is_constant, names, negate, quotient};
+use super::boolean::{Cut, Reals, DIFFERENCE, INTERSECTION, UNION};
+use super::edit::{difference, infinity, integer, is_constant, names, negate, quotient};
 use super::linear::linear;
 use super::names::symbol_of;
 use super::normal::flipped;
@@ -29,15 +29,61 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
     if let (Answer::NamedSet(left), Answer::NamedSet(right)) = (answer, gold) {
         return Some(named_sets(*left, *right));
     }
-    if let (Some(left), Some(right)) = (region(context, answer), region(context, gold)) {
-        if let (Some(mine), Some(theirs)) = (left.variable, right.variable) {
-            if mine != theirs {
-                return Some(Reason::DifferentNames);
+    match (region(context, answer), region(context, gold)) {
+        (Some(left), Some(right)) => Some(match (left.variable, right.variable) {
+            (Some(mine), Some(theirs)) if mine != theirs => Reason::DifferentNames,
+            (variable, other) => {
+                let reason = regions(context, &left.reals, &right.reals);
+                let counts = [variable, other].into_iter().flatten().any(is_count);
+                let doubt = counts && reason.verdict() == Verdict::Incorrect;
+                if doubt && same_integers(context, &left.reals, &right.reals) {
+                    Reason::Ambiguous
+                } else {
+                    reason
+                }
             }
-        }
-        return Some(regions(context, &left.reals, &right.reals));
+        }),
+        (Some(_), None) if is_reversed(context, gold) => Some(Reason::DifferentSets),
+        (None, Some(_)) if is_reversed(context, answer) => Some(Reason::DifferentSets),
+        _ => by_structure(context, answer, gold),
     }
-    by_structure(context, answer, gold)
+}
+
+/// Whether a variable usually counts: `n > 3` is `n \ge 4` then.
+fn is_count(name: &str) -> bool {
+    matches!(name, "n" | "m" | "k" | "N")
+}
+
+/// Whether two sets hold the same integers, for all that is known.
+fn same_integers(context: &mut Context<'_>, left: &Reals, right: &Reals) -> bool {
+    let mut first = |cut: &Cut| {
+        if infinity(&cut.place).is_some() {
+            return Some(None);
+        }
+        let place = value::exact(&cut.place, context.budget)?;
+        Some(Some(if cut.after {
+            place.floor() + 1
+        } else {
+            place.ceil()
+        }))
+    };
+    left.cuts.len() == right.cuts.len()
+        && left.cuts.iter().zip(&right.cuts).all(|(a, b)| {
+            let (a, b) = (first(a), first(b));
+            a.is_none() || b.is_none() || a == b
+        })
+}
+
+/// Whether an interval in a union has its ends in the wrong order.
+fn is_reversed(context: &mut Context<'_>, answer: &Answer) -> bool {
+    match answer {
+        Answer::SetOperation(_, items) => items.iter().any(|item| is_reversed(context, item)),
+        _ => as_interval(answer).is_some_and(|interval| backwards(context, &interval)),
+    }
+}
+
+fn backwards(context: &mut Context<'_>, interval: &Interval) -> bool {
+    value::order(&interval.lower, &interval.upper, context.budget) == Some(Ordering::Greater)
 }
 
 /// Sets by their kind: intervals, unions, and statements in solved form.
@@ -127,8 +173,8 @@ fn reals(context: &mut Context<'_>, answer: &Answer) -> Option<Reals> {
         Answer::NamedSet(NamedSet::Empty) => Some(Reals::empty()),
         Answer::NamedSet(NamedSet::Reals) => Some(Reals::all()),
         Answer::NamedSet(NamedSet::PositiveReals) => {
-            let infinity = Expr::Constant(Constant::Infinity);
-            Reals::between(context, (&integer(0), false), (&infinity, false))
+            let end = Expr::Constant(Constant::Infinity);
+            Reals::between(context, (&integer(0), false), (&end, false))
         }
         Answer::List { items, .. } => {
             let mut set = Reals::empty();
@@ -306,13 +352,13 @@ fn modulus<'e>(
 }
 
 fn half_line(context: &mut Context<'_>, bound: &Expr, operator: Operator) -> Option<Reals> {
-    let infinity = Expr::Constant(Constant::Infinity);
-    let minus = negate(infinity.clone());
+    let plus = Expr::Constant(Constant::Infinity);
+    let minus = negate(plus.clone());
     match operator {
         Operator::Less => Reals::between(context, (&minus, false), (bound, false)),
         Operator::LessEqual => Reals::between(context, (&minus, false), (bound, true)),
-        Operator::Greater => Reals::between(context, (bound, false), (&infinity, false)),
-        Operator::GreaterEqual => Reals::between(context, (bound, true), (&infinity, false)),
+        Operator::Greater => Reals::between(context, (bound, false), (&plus, false)),
+        Operator::GreaterEqual => Reals::between(context, (bound, true), (&plus, false)),
         Operator::NotEqual => {
             let point = Reals::point(context, bound)?;
             Reals::all().combine(&point, DIFFERENCE, context)
@@ -410,10 +456,6 @@ fn by_structure(context: &mut Context<'_>, answer: &Answer, gold: &Answer) -> Op
             let lower = scalars::compare(context, &left.lower, &right.lower);
             let upper = scalars::compare(context, &left.upper, &right.upper);
             // Ends in the wrong order make no set.
-            let backwards = |context: &mut Context<'_>, interval: &Interval| {
-                value::order(&interval.lower, &interval.upper, context.budget)
-                    == Some(Ordering::Greater)
-            };
             let different = if backwards(context, &left) || backwards(context, &right) {
                 Reason::Unproved
             } else {

@@ -64,6 +64,7 @@ fn split(expr: &Expr, name: &str) -> Option<Split> {
                 Expr::Product(factors)
             }))
         }
+        Expr::Power(base, exponent) if **exponent == integer(1) => split(base, name),
         Expr::Quotient(over, under) if !mentions(under, name) => {
             Some(split(over, name)?.map(|part| Expr::Quotient(Box::new(part), under.clone())))
         }

@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use super::super::tree::{Answer, Brackets, Expr};
 use super::super::value;
 use super::super::verdict::{Reason, Verdict};
-use super::edit::{has_plus_minus, is_numeric};
+use super::edit::{has_plus_minus, is_numeric, names};
 use super::elements::unordered;
 use super::names::{named, symbol_of};
-use super::{all, doubtful, Context};
+use super::{all, chains, doubtful, Context};
 
 /// A list or tuple against another, or against a single value.
 pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) -> Option<Reason> {
@@ -75,7 +75,7 @@ fn lists(context: &mut Context<'_>, left: &[Answer], right: &[Answer]) -> Reason
     // A system can be written in many ways.
     let system = statements(left) && statements(right) && !(values(left) && values(right));
     if system && reason.verdict() == Verdict::Incorrect {
-        return Reason::Unproved;
+        return systems(context, left, right);
     }
     if let (Some(names), None) | (None, Some(names)) = (assignments(left), assignments(right)) {
         let bare = if assignments(left).is_some() {
@@ -88,6 +88,39 @@ fn lists(context: &mut Context<'_>, left: &[Answer], right: &[Answer]) -> Reason
         }
     }
     reason
+}
+
+/// Systems that do not match statement by statement: different if the answer states something
+/// false, or if the only two statements left over are different and about variables of their own.
+fn systems(context: &mut Context<'_>, answer: &[Answer], gold: &[Answer]) -> Reason {
+    let mut void = |items: &[Answer]| items.iter().any(|item| chains::is_void(context, item));
+    if void(answer) && !void(gold) {
+        return Reason::FalseStatement;
+    }
+    let mut unmatched: Vec<_> = gold.iter().collect();
+    let mut matched = Vec::new();
+    let mut left_over = Vec::new();
+    for item in answer {
+        let partner = unmatched
+            .iter()
+            .position(|other| context.answers(item, other).verdict() == Verdict::Correct);
+        match partner {
+            Some(at) => matched.push(unmatched.swap_remove(at)),
+            None => left_over.push(item),
+        }
+    }
+    let (&[item], &[other]) = (left_over.as_slice(), unmatched.as_slice()) else {
+        return Reason::Unproved;
+    };
+    let mut own = names(item);
+    own.extend(names(other));
+    let apart = matched
+        .iter()
+        .all(|known| names(known).iter().all(|name| !own.contains(name)));
+    match context.answers(item, other) {
+        reason if apart && reason.verdict() == Verdict::Incorrect => reason,
+        _ => Reason::Unproved,
+    }
 }
 
 /// Values without names say which is which by their order only.

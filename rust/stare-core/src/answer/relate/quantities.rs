@@ -4,6 +4,7 @@ use dashu_ratio::RBig;
 
 use super::super::tree::{Answer, Expr, Function, Unit};
 
+use super::super::units::{self, Conversion};
 use super::super::value;
 use super::super::verdict::{Reason, Verdict};
 use super::edit::{integer, product, quotient};
@@ -19,6 +20,9 @@ const COMMON_FACTORS: &[i64] = &[
 
 /// Powers of ten up to this one are common factors too.
 const MAX_TEN: u32 = 12;
+
+/// Units of no fixed length in days.
+const CALENDAR: &[&str] = &["month", "year", "decade"];
 
 /// A quantity against another, or against a bare value.
 pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) -> Option<Reason> {
@@ -155,16 +159,18 @@ fn both(
         return quantities(plain);
     }
     match (mine, theirs) {
-        (Unit::Known(mine), Unit::Known(theirs)) => match conversion(mine, theirs) {
-            Conversion::Factor(factor) => {
+        (Unit::Known(mine), Unit::Known(theirs)) => match units::convert(mine, theirs) {
+            Some(Conversion::Ratio(factor)) => {
                 let Answer::Expr(value) = left else {
                     return Reason::UnlikeUnits;
                 };
                 let converted = Answer::Expr(product(&rational(factor), value));
                 quantities(context.answers(&converted, right))
             }
-            Conversion::None => Reason::DifferentQuantities,
-            Conversion::Unknown => Reason::UnlikeUnits,
+            Some(Conversion::Incompatible) if is_calendar(mine) == is_calendar(theirs) => {
+                Reason::DifferentQuantities
+            }
+            _ => Reason::UnlikeUnits,
         },
         (Unit::Words(mine), Unit::Words(theirs))
             if !is_scale_word(mine) && !is_scale_word(theirs) =>
@@ -183,23 +189,12 @@ fn quantities(plain: Reason) -> Reason {
     }
 }
 
+fn is_calendar(unit: &str) -> bool {
+    CALENDAR.contains(&unit)
+}
+
 fn same_words(left: &Unit, right: &Unit) -> bool {
     matches!((left, right), (Unit::Words(a), Unit::Words(b)) if same_unit_words(a, b))
-}
-
-/// How one unit goes over into another.
-enum Conversion {
-    /// So many of the second to one of the first.
-    Factor(RBig),
-    /// They measure different things.
-    None,
-    /// Not known.
-    Unknown,
-}
-
-fn conversion(from: &str, to: &str) -> Conversion {
-    let _ = (from, to);
-    Conversion::Unknown
 }
 
 /// The number that stands for a quantity in its key: units are dropped, percent are hundredths.
