@@ -60,6 +60,7 @@ pub(super) struct Side<'a> {
     too_long: bool,
     plain: Option<Plain>,
     tree: OnceCell<Result<Answer, SyntaxError>>,
+    list: OnceCell<Option<Answer>>,
 }
 
 impl<'a> Side<'a> {
@@ -73,6 +74,7 @@ impl<'a> Side<'a> {
             too_long,
             plain: Plain::parse(bare),
             tree: OnceCell::new(),
+            list: OnceCell::new(),
         }
     }
 
@@ -90,6 +92,18 @@ impl<'a> Side<'a> {
                 syntax::parse(self.text)
             }
         })
+    }
+
+    /// What the text says next to `other`: `1,234` is a list next to a list, else a number.
+    fn tree_beside<'b>(&'b self, own: &'b Answer, other: &Answer) -> &'b Answer {
+        let is_list = |answer: &Answer| matches!(answer, Answer::List { .. });
+        if is_list(own) || !is_list(other) {
+            return own;
+        }
+        self.list
+            .get_or_init(|| syntax::parse_as_list(self.text))
+            .as_ref()
+            .unwrap_or(own)
     }
 
     /// Compare `self` with a gold.
@@ -114,7 +128,12 @@ impl<'a> Side<'a> {
     /// The slow twin of [`Self::compare`]'s short cuts.
     fn compare_trees(&self, gold: &Self, tolerance: Tolerance) -> Reason {
         match (self.tree(), gold.tree()) {
-            (Ok(answer), Ok(gold)) => relate::compare(answer, gold, tolerance, &mut Budget::new()),
+            (Ok(answer), Ok(right)) => relate::compare(
+                self.tree_beside(answer, right),
+                gold.tree_beside(right, answer),
+                tolerance,
+                &mut Budget::new(),
+            ),
             (_, Err(SyntaxError::Limit)) | (Err(SyntaxError::Limit), Ok(_)) => Reason::Limit,
             (_, Err(_)) => Reason::GoldUnparsed,
             (Err(_), Ok(_)) => Reason::AnswerUnparsed,
@@ -159,6 +178,7 @@ pub(super) fn bare(text: &str) -> &str {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::Verdict;
     use super::*;
 
     #[test]
@@ -170,7 +190,6 @@ mod tests {
             ("42", r"\(\fbox{ 42 }\).", Reason::Identical),
             ("**42**", "42", Reason::Identical),
             ("$5$ or $9$", "$5$ or $9$.", Reason::Identical),
-            ("$5$ or $9$", "5$ or $9", Reason::GoldUnparsed),
             ("42", "42.0", Reason::EqualNumbers),
             ("025", "25", Reason::EqualNumbers),
             ("0.0000001", "0.0000004", Reason::DifferentNumbers),
@@ -200,6 +219,44 @@ mod tests {
             compare(&accents, &accents, Tolerance::None),
             Reason::Identical
         );
+    }
+
+    #[test]
+    fn digit_groups_beside_lists() {
+        for (answer, gold, verdict) in [
+            ("1,234", "1234", Verdict::Correct),
+            ("1,234", "1, 234", Verdict::Correct),
+            ("1, 234", "1,234", Verdict::Correct),
+            ("1,234", "234, 1", Verdict::Correct),
+            ("1,234", "1, 235", Verdict::Incorrect),
+            ("1,234", "12, 34", Verdict::Incorrect),
+            ("1, 234", "1234", Verdict::Undecided),
+        ] {
+            let reason = compare(answer, gold, Tolerance::None);
+            assert_eq!(
+                reason.verdict(),
+                verdict,
+                "{answer} against {gold}: {reason:?}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn short_cuts_agree_with_trees(
+            numbers in prop::array::uniform2("-?0{0,2}[0-9]{1,3}(\\.[0-9]{1,7})?"),
+            tolerance in prop::sample::select(vec![
+                Tolerance::None, Tolerance::GoldDigits, Tolerance::Relative(0.01),
+            ]),
+        ) {
+            let [answer, gold] = numbers.each_ref().map(|text| Side::new(text));
+            prop_assume!(answer.bare != gold.bare);
+            prop_assert_eq!(
+                answer.compare(&gold, tolerance),
+                answer.compare_trees(&gold, tolerance),
+                "{} against {}", answer.bare, gold.bare
+            );
+        }
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub fn explain<'a, S: AsRef<str>>(
 }
 
 fn show(side: &Side) -> Option<String> {
-    side.tree().as_ref().ok().map(|tree| format!("{tree:?}"))
+    side.tree().as_ref().ok().map(ToString::to_string)
 }
 
 /// Grade pairs on up to `threads` threads; the result is in order and does not depend on `threads`.

@@ -261,10 +261,10 @@ mod tests {
             .iter()
             .filter_map(|&(start, content)| {
                 let mut depth = 1;
-                for at in content..bytes.len() {
+                for (at, &byte) in bytes.iter().enumerate().skip(content) {
                     // The brace of a command is none, however many backslashes it has.
                     let of_command = opened.iter().any(|(_, content)| at + 1 == *content);
-                    match bytes[at] {
+                    match byte {
                         b'{' if of_command || !escaped(at) => depth += 1,
                         b'}' if !escaped(at) => depth -= 1,
                         _ => {}
