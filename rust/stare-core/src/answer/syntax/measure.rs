@@ -17,9 +17,9 @@ fn count(depth: usize, left: &mut usize) -> Option<usize> {
 
 fn all<'a, T: 'a>(
     items: impl IntoIterator<Item = &'a T>,
-    mut size: impl FnMut(&'a T) -> Option<()>,
+    size: impl FnMut(&'a T) -> Option<()>,
 ) -> Option<()> {
-    items.into_iter().try_for_each(|item| size(item))
+    items.into_iter().try_for_each(size)
 }
 
 fn answer_size(answer: &Answer, depth: usize, left: &mut usize) -> Option<()> {

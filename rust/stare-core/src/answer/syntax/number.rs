@@ -288,9 +288,7 @@ fn decimal(digits: &str, places: i32, pointed: bool) -> Result<Number, SyntaxErr
     let significant = digits.trim_start_matches('0').len();
     let mantissa = natural(digits)?;
     let shift = UBig::from(10_u8).pow(places.unsigned_abs() as usize);
-    let value = if places == 0 {
-        RBig::from(mantissa)
-    } else if places < 0 {
+    let value = if places <= 0 {
         RBig::from(mantissa * shift)
     } else {
         RBig::from_parts(IBig::from_parts(Sign::Positive, mantissa), shift)

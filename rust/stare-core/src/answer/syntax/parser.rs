@@ -58,6 +58,14 @@ impl<'a> Parser<'a> {
         self.token(self.at).map(|token| token.kind)
     }
 
+    /// The text of some tokens, without space.
+    pub(super) fn source(&self, from: usize, to: usize) -> String {
+        (from..to)
+            .filter_map(|at| self.tokens.list.get(at))
+            .filter_map(|token| self.tokens.text.get(token.start..token.end))
+            .collect()
+    }
+
     pub(super) fn is(&self, kind: Kind<'_>) -> bool {
         self.peek() == Some(kind)
     }
@@ -202,10 +210,11 @@ fn indexed(tokens: &Tokens<'_>) -> bool {
             {
                 return true;
             }
-            Kind::Relation(operator) if operator != Operator::Equal => {
-                if letter(at + 1) || (at > 0 && letter(at - 1)) {
-                    return true;
-                }
+            Kind::Relation(operator)
+                if operator != Operator::Equal
+                    && (letter(at + 1) || (at > 0 && letter(at - 1))) =>
+            {
+                return true;
             }
             _ => {}
         }

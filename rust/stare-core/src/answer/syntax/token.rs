@@ -32,6 +32,7 @@ pub(super) enum Kind<'a> {
 
 /// A token.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent marks")]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind<'a>,
     /// Whether space came before it.

@@ -37,12 +37,12 @@ pub(super) fn read(bare: Bare<'_>) -> Option<Answer> {
     if let Some(letter) = choice(text, bare.worded) {
         return Some(Answer::Choice(letter));
     }
-    let wordy = text
+    let letters = text
         .chars()
         .all(|c| c.is_alphabetic() || c.is_whitespace() || matches!(c, '-' | '\'' | '.'));
     let first = text.chars().next().is_some_and(char::is_alphabetic);
     let last = text.chars().next_back().is_some_and(char::is_alphabetic);
-    if !(wordy && first && last) || text.split_whitespace().count() > WORDS {
+    if !(letters && first && last) || text.split_whitespace().count() > WORDS {
         return None;
     }
     let runs = || {
@@ -53,15 +53,16 @@ pub(super) fn read(bare: Bare<'_>) -> Option<Answer> {
         return None;
     }
     let maths = |run: &str| {
-        run.chars().count() == 1
+        tables::hides_function(run)
+            || run.chars().count() == 1
             || (run.is_ascii() && (lex::is_named(run) || tables::is_algebra(run)))
     };
-    let word = if bare.worded {
+    let certain = if bare.worded {
         text.chars().count() > 1 && !runs().all(|run| run.is_ascii() && lex::is_named(run))
     } else {
         runs().any(|run| !maths(run)) && !(text.contains('-') && runs().any(|run| run.len() == 1))
     };
-    if !word {
+    if !certain {
         return None;
     }
     let words = normal(text);
@@ -88,6 +89,9 @@ fn choice(text: &str, worded: bool) -> Option<char> {
     };
     let letter = inner.chars().next().filter(char::is_ascii_uppercase)?;
     let rest = inner.get(1..)?;
+    if rest == ")" && letter <= 'H' && !bracketed {
+        return Some(letter);
+    }
     if bracketed {
         let rest = rest.strip_prefix(')')?;
         let behind = rest.trim_start_matches([' ', '}']);
