@@ -126,8 +126,29 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// Take off what an operation on numbers of `bits` costs, `times` over.
     pub(super) fn charge(&mut self, bits: usize, times: u64) -> Result<(), Trouble> {
         let words = bits as u64 / 64;
-        let cost = times * (1 + words / 4 + words * words / 64);
-        self.budget.charge(cost).map_err(|_| Trouble::Limit)
+        self.spend(times * (1 + words / 4 + words * words / 64))
+    }
+
+    /// Take off what some series of `bits` cost.
+    pub(super) fn charge_series(&mut self, bits: usize, count: u64) -> Result<(), Trouble> {
+        let bits = bits as u64;
+        self.spend(count * (8 + bits / 5 + bits * bits / 1200))
+    }
+
+    /// Take off some steps.
+    pub(super) fn spend(&mut self, steps: u64) -> Result<(), Trouble> {
+        self.budget.charge(steps).map_err(|_| Trouble::Limit)
+    }
+
+    /// Take off what exact arithmetic costs.
+    fn charge_exact(&mut self, left: &Gaussian, right: &Gaussian) -> Result<(), Trouble> {
+        let size = left.size().max(right.size());
+        let whole = |value: &Gaussian| value.re.is_int() && value.im.is_int();
+        if whole(left) && whole(right) {
+            // No common divisors.
+            return self.charge(size / 4, 1);
+        }
+        self.charge(size, 1)
     }
 
     /// A ball of the evaluator's precision.
@@ -138,7 +159,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
 
     /// The value of an expression.
     pub(super) fn value(&mut self, expr: &'a Expr) -> Evaluated {
-        self.budget.charge(1).map_err(|_| Trouble::Limit)?;
+        self.spend(1)?;
         let value = match expr {
             Expr::Number(number) => Value::rational(number.value.clone()),
             Expr::Constant(constant) => self.constant(*constant)?,
@@ -228,7 +249,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// The sum.
     pub(super) fn plus(&mut self, left: &Value, right: &Value) -> Evaluated {
         if let (Value::Exact(left), Value::Exact(right)) = (left, right) {
-            self.charge(left.size().max(right.size()), 1)?;
+            self.charge_exact(left, right)?;
             if let Some(sum) = left.plus(right) {
                 return Ok(Value::Exact(sum));
             }
@@ -247,7 +268,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// The product.
     pub(super) fn times(&mut self, left: &Value, right: &Value) -> Evaluated {
         if let (Value::Exact(left), Value::Exact(right)) = (left, right) {
-            self.charge(left.size().max(right.size()), 1)?;
+            self.charge_exact(left, right)?;
             if let Some(product) = left.times(right) {
                 return Ok(Value::Exact(product));
             }
@@ -266,7 +287,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// The quotient.
     pub(super) fn over(&mut self, left: &Value, right: &Value) -> Evaluated {
         if let (Value::Exact(left), Value::Exact(right)) = (left, right) {
-            self.charge(left.size().max(right.size()), 1)?;
+            self.charge_exact(left, right)?;
             if right.is_zero() {
                 return Err(Trouble::Unknown);
             }

@@ -17,7 +17,7 @@ const LADDER: [usize; 3] = [320, 768, 1536];
 /// Bits of a midpoint that go into a key.
 const KEY_BITS: i64 = 140;
 
-/// A ball this much narrower than 1 that holds a rational with a short denominator is that.
+/// A ball this much narrower than 1, and than what sizes on the way may hide, that holds a rational with a short denominator is that.
 const RATIONAL_BITS: i64 = 200;
 
 /// Bits of a short denominator.
@@ -69,7 +69,8 @@ fn at<'a>(
         match value {
             Ok(Value::Exact(value)) => return Some(gaussian(&value)),
             Ok(Value::Approx(value)) => {
-                if let (Some(re), Some(im)) = (text(&value.re), text(&value.im)) {
+                let spread = run.spread;
+                if let (Some(re), Some(im)) = (text(&value.re, spread), text(&value.im, spread)) {
                     return Some(join(&re, &im));
                 }
             }
@@ -96,7 +97,7 @@ fn join(re: &str, im: &str) -> String {
 fn rational(value: &RBig) -> String {
     if value.denominator().bit_len() > DENOMINATOR_BITS || value.numerator().bit_len() > 192 {
         let bits = 320 + super::exact::size(value);
-        if let Some(digits) = text(&Ball::rational(value, bits)) {
+        if let Some(digits) = text(&Ball::rational(value, bits), 0) {
             return digits;
         }
     }
@@ -104,11 +105,11 @@ fn rational(value: &RBig) -> String {
 }
 
 /// A rational, or the leading bits; `None` if the ball is too wide.
-fn text(ball: &Ball) -> Option<String> {
+fn text(ball: &Ball, spread: i64) -> Option<String> {
     if ball.is_zero() {
         return Some("0".to_owned());
     }
-    if let Some(value) = short_rational(ball) {
+    if let Some(value) = short_rational(ball, spread) {
         return Some(value.to_string());
     }
     let low = ball.low()?.top()?;
@@ -138,13 +139,13 @@ fn text(ball: &Ball) -> Option<String> {
 }
 
 /// The rational with a short denominator in a ball, if it is narrow enough to hold only one.
-fn short_rational(ball: &Ball) -> Option<RBig> {
+fn short_rational(ball: &Ball, spread: i64) -> Option<RBig> {
     let (mid, exponent) = ball.middle();
     let top = ball.top().unwrap_or(0);
     if ball
         .radius()
         .top()
-        .is_some_and(|radius| radius > -RATIONAL_BITS)
+        .is_some_and(|radius| radius > -RATIONAL_BITS - spread)
         || top > 256
     {
         return None;
@@ -158,7 +159,8 @@ fn short_rational(ball: &Ball) -> Option<RBig> {
     } else {
         (mid.clone(), shift_by(&IBig::ONE, -exponent))
     };
-    let tolerance = IBig::ONE << 190_usize;
+    let bits = RATIONAL_BITS + spread - 10;
+    let tolerance = shift_by(&IBig::ONE, bits);
     let (value, scale) = (over.clone(), under.clone());
     let (mut p, mut q) = ((IBig::ZERO, IBig::ONE), (IBig::ONE, IBig::ZERO));
     // p = (p_-2, p_-1), q likewise
@@ -171,7 +173,7 @@ fn short_rational(ball: &Ball) -> Option<RBig> {
         if q.1.bit_len() > DENOMINATOR_BITS {
             return None;
         }
-        // |value/scale - p/q| < 2^-190
+        // |value/scale - p/q| < 2^-bits
         let error = (&value * &q.1 - &p.1 * &scale) * &tolerance;
         let error = if error < IBig::ZERO { -error } else { error };
         if error < &scale * &q.1 {

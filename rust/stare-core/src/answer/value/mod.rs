@@ -32,6 +32,8 @@ mod mag;
 mod modular;
 mod numeric;
 mod power;
+#[cfg(test)]
+mod properties;
 mod proportion;
 mod symbols;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::answer::verdict::{Reason, Verdict};
 
 type E = Expr;
 
-fn n(value: i64) -> E {
+pub(super) fn n(value: i64) -> E {
     let number = E::Number(Number {
         value: RBig::from(value.unsigned_abs()),
         decimal: None,
@@ -23,12 +23,12 @@ fn n(value: i64) -> E {
     }
 }
 
-fn q(over: i64, under: i64) -> E {
+pub(super) fn q(over: i64, under: i64) -> E {
     div(n(over), n(under))
 }
 
 /// A literal decimal from its digits.
-fn dec(text: &str) -> E {
+pub(super) fn dec(text: &str) -> E {
     let (text, negative) = match text.strip_prefix('-') {
         Some(rest) => (rest, true),
         None => (text, false),
@@ -55,79 +55,79 @@ fn dec(text: &str) -> E {
     }
 }
 
-fn x() -> E {
+pub(super) fn x() -> E {
     var("x")
 }
 
-fn var(name: &str) -> E {
+pub(super) fn var(name: &str) -> E {
     E::Symbol(name.into())
 }
 
-fn neg(a: E) -> E {
+pub(super) fn neg(a: E) -> E {
     E::Negate(Box::new(a))
 }
 
-fn add<const N: usize>(parts: [E; N]) -> E {
+pub(super) fn add<const N: usize>(parts: [E; N]) -> E {
     E::Sum(parts.into())
 }
 
-fn sub(a: E, b: E) -> E {
+pub(super) fn sub(a: E, b: E) -> E {
     add([a, neg(b)])
 }
 
-fn mul<const N: usize>(parts: [E; N]) -> E {
+pub(super) fn mul<const N: usize>(parts: [E; N]) -> E {
     E::Product(parts.into())
 }
 
-fn div(a: E, b: E) -> E {
+pub(super) fn div(a: E, b: E) -> E {
     E::Quotient(Box::new(a), Box::new(b))
 }
 
-fn pow(a: E, b: E) -> E {
+pub(super) fn pow(a: E, b: E) -> E {
     E::Power(Box::new(a), Box::new(b))
 }
 
-fn f<const N: usize>(function: Function, arguments: [E; N]) -> E {
+pub(super) fn f<const N: usize>(function: Function, arguments: [E; N]) -> E {
     E::Call(function, arguments.into())
 }
 
-fn sqrt(a: E) -> E {
+pub(super) fn sqrt(a: E) -> E {
     f(Function::Root, [a, n(2)])
 }
 
-fn root(a: E, degree: i64) -> E {
+pub(super) fn root(a: E, degree: i64) -> E {
     f(Function::Root, [a, n(degree)])
 }
 
-fn c(constant: Constant) -> E {
+pub(super) fn c(constant: Constant) -> E {
     E::Constant(constant)
 }
 
-fn pi() -> E {
+pub(super) fn pi() -> E {
     c(Constant::Pi)
 }
 
-fn e() -> E {
+pub(super) fn e() -> E {
     c(Constant::E)
 }
 
-fn i() -> E {
+pub(super) fn i() -> E {
     c(Constant::I)
 }
 
-fn sin(a: E) -> E {
+pub(super) fn sin(a: E) -> E {
     f(Function::Sin, [a])
 }
 
-fn cos(a: E) -> E {
+pub(super) fn cos(a: E) -> E {
     f(Function::Cos, [a])
 }
 
-fn ln(a: E) -> E {
+pub(super) fn ln(a: E) -> E {
     f(Function::Ln, [a])
 }
 
-fn sum(variable: &str, lower: E, upper: E, body: E) -> E {
+pub(super) fn sum(variable: &str, lower: E, upper: E, body: E) -> E {
     E::Bound(Box::new(Bound {
         operator: BoundOperator::Sum,
         variable: variable.into(),
@@ -137,7 +137,7 @@ fn sum(variable: &str, lower: E, upper: E, body: E) -> E {
     }))
 }
 
-fn decide(left: &E, right: &E) -> Reason {
+pub(super) fn decide(left: &E, right: &E) -> Reason {
     let reason = compare(left, right, &mut Budget::new());
     let back = compare(right, left, &mut Budget::new());
     assert_eq!(reason, back, "not symmetric: {left:?} {right:?}");
@@ -151,6 +151,7 @@ fn decide(left: &E, right: &E) -> Reason {
 }
 
 #[track_caller]
+#[allow(clippy::needless_pass_by_value, reason = "reads better in tables")]
 fn equal(left: E, right: E) {
     let reason = decide(&left, &right);
     assert_eq!(
@@ -161,6 +162,7 @@ fn equal(left: E, right: E) {
 }
 
 #[track_caller]
+#[allow(clippy::needless_pass_by_value, reason = "reads better in tables")]
 fn different(left: E, right: E) {
     let reason = decide(&left, &right);
     assert_eq!(
@@ -171,6 +173,7 @@ fn different(left: E, right: E) {
 }
 
 #[track_caller]
+#[allow(clippy::needless_pass_by_value, reason = "reads better in tables")]
 fn undecided(left: E, right: E) {
     let reason = decide(&left, &right);
     assert_eq!(
