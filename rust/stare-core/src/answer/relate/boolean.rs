@@ -97,6 +97,18 @@ impl Reals {
         *self == Self::all()
     }
 
+    /// All in one, by halves.
+    pub(super) fn union(mut sets: Vec<Self>, context: &mut Context<'_>) -> Option<Self> {
+        while sets.len() > 1 {
+            let halves = sets.chunks(2).map(|pair| match pair {
+                [left, right] => left.combine(right, UNION, context),
+                rest => rest.first().cloned(),
+            });
+            sets = halves.collect::<Option<_>>()?;
+        }
+        Some(sets.pop().unwrap_or_else(Self::empty))
+    }
+
     /// Put two sets together; `None` if the order of some cuts is not proved.
     pub(super) fn combine(
         &self,

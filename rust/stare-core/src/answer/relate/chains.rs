@@ -32,12 +32,12 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
         (_, Some(right)) if right.truth == Truth::Void => Some(Reason::Unproved),
         (Some(left), _) if left.truth == Truth::Void => Some(Reason::FalseStatement),
         (Some(left), Some(right)) => Some(both(context, &left, &right)),
-        (Some(left), None) => against(context, &left, gold, |context, side| {
+        (Some(left), None) => Some(against(context, &left, gold, |context, side| {
             context.answers(&Answer::Expr(side.clone()), gold)
-        }),
-        (None, Some(right)) => against(context, &right, answer, |context, side| {
+        })),
+        (None, Some(right)) => Some(against(context, &right, answer, |context, side| {
             context.answers(answer, &Answer::Expr(side.clone()))
-        }),
+        })),
         (None, None) => None,
     }
 }
@@ -80,10 +80,10 @@ fn against(
     chain: &Chain<'_>,
     other: &Answer,
     compare: impl Fn(&mut Context<'_>, &Expr) -> Reason,
-) -> Option<Reason> {
+) -> Reason {
     if matches!(other, Answer::Relation { .. }) && named(other).is_none() {
         // True, but not about what is asked.
-        return Some(Reason::Unproved);
+        return Reason::Unproved;
     }
     let reasons = chain
         .values()
@@ -91,10 +91,10 @@ fn against(
         .map(|side| compare(context, side))
         .collect();
     let said = best(reasons);
-    Some(match said.verdict() {
+    match said.verdict() {
         Verdict::Correct if chain.truth == Truth::Loose => Reason::Unproved,
         _ => said,
-    })
+    }
 }
 
 /// The first that is proved equal; different only if all are.

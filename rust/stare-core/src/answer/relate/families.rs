@@ -172,8 +172,6 @@ fn bodies(
         (Answer::Quantity(mine, unit), Answer::Quantity(theirs, other)) if unit == other => {
             bodies(context, mine, theirs, parameter)
         }
-        (Answer::Quantity(mine, _), bare) => bodies(context, mine, bare, parameter),
-        (bare, Answer::Quantity(theirs, _)) => bodies(context, bare, theirs, parameter),
         _ => match context.answers(left, right) {
             reason if reason.verdict() == Verdict::Correct => reason,
             _ => Reason::Unproved,

@@ -43,8 +43,12 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
                 }
             }
         }),
-        (Some(_), None) if is_reversed(context, gold) => Some(Reason::DifferentSets),
-        (None, Some(_)) if is_reversed(context, answer) => Some(Reason::DifferentSets),
+        (Some(region), None) if !region.reals.is_empty() && is_reversed(context, gold) => {
+            Some(Reason::DifferentSets)
+        }
+        (None, Some(region)) if !region.reals.is_empty() && is_reversed(context, answer) => {
+            Some(Reason::DifferentSets)
+        }
         _ => by_structure(context, answer, gold),
     }
 }
@@ -164,12 +168,16 @@ fn reals(context: &mut Context<'_>, answer: &Answer) -> Option<Reals> {
     match answer {
         Answer::Interval(_) | Answer::Tuple { .. } => {
             let interval = as_interval(answer)?;
-            Reals::between(
+            let set = Reals::between(
                 context,
                 (&interval.lower, interval.lower_closed),
                 (&interval.upper, interval.upper_closed),
-            )
+            )?;
+            // `(1, 1)` was meant as a point.
+            let pair = matches!(answer, Answer::Tuple { .. });
+            (!pair || !set.is_empty()).then_some(set)
         }
+        Answer::Expr(place) if is_constant(place) => Reals::point(context, place),
         Answer::NamedSet(NamedSet::Empty) => Some(Reals::empty()),
         Answer::NamedSet(NamedSet::Reals) => Some(Reals::all()),
         Answer::NamedSet(NamedSet::PositiveReals) => {
@@ -177,32 +185,25 @@ fn reals(context: &mut Context<'_>, answer: &Answer) -> Option<Reals> {
             Reals::between(context, (&integer(0), false), (&end, false))
         }
         Answer::List { items, .. } => {
-            let mut set = Reals::empty();
-            for item in items {
-                let Answer::Expr(place) = item else {
-                    return None;
-                };
-                if !is_constant(place) {
-                    return None;
-                }
-                let point = Reals::point(context, place)?;
-                set = set.combine(&point, UNION, context)?;
-            }
-            Some(set)
+            let point = |item: &Answer| match item {
+                Answer::Expr(place) if is_constant(place) => Reals::point(context, place),
+                _ => None,
+            };
+            let points: Option<Vec<_>> = items.iter().map(point).collect();
+            Reals::union(points?, context)
         }
         Answer::SetOperation(operator, items) => {
+            let sets: Option<Vec<_>> = items.iter().map(|item| operand(context, item)).collect();
+            let sets = sets?;
             let keep = match operator {
-                SetOperator::Union => UNION,
+                SetOperator::Union => return Reals::union(sets, context),
                 SetOperator::Intersection => INTERSECTION,
                 SetOperator::Difference => DIFFERENCE,
             };
-            let (first, rest) = items.split_first()?;
-            let mut set = operand(context, first)?;
-            for item in rest {
-                let other = operand(context, item)?;
-                set = set.combine(&other, keep, context)?;
-            }
-            Some(set)
+            let (first, rest) = sets.split_first()?;
+            rest.iter().try_fold(first.clone(), |set, other| {
+                set.combine(other, keep, context)
+            })
         }
         Answer::SetBuilder { element, condition } => {
             let variable = symbol_of(element)?;
@@ -217,13 +218,9 @@ fn reals(context: &mut Context<'_>, answer: &Answer) -> Option<Reals> {
     }
 }
 
-/// An operand of a union may be a statement, as in `x < 1 \cup x > 2`, or a number, as in
-/// `\mathbb{R} \setminus 3`.
+/// An operand of a union may be a statement, as in `x < 1 \cup x > 2`.
 fn operand(context: &mut Context<'_>, answer: &Answer) -> Option<Reals> {
-    match answer {
-        Answer::Expr(place) if is_constant(place) => Reals::point(context, place),
-        _ => region(context, answer).map(|region| region.reals),
-    }
+    region(context, answer).map(|region| region.reals)
 }
 
 /// Several statements: joined by "or" unless that says nothing, by "and" unless nothing satisfies
@@ -287,7 +284,8 @@ fn statement<'a>(context: &mut Context<'_>, answer: &'a Answer) -> Option<Region
         let link = solve(context, variable, left, *operator, right)?;
         reals = reals.combine(&link, INTERSECTION, context)?;
     }
-    Some(Region {
+    // `2 < x < 1` is a mistake, no name for the empty set.
+    (!reals.is_empty()).then_some(Region {
         variable: Some(variable),
         reals,
     })

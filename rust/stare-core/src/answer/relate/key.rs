@@ -5,6 +5,7 @@ use super::super::tree::{Answer, Brackets, Expr, NamedSet, Operator};
 use super::super::value::{self, Tolerance};
 use super::boolean::{Cut, Reals};
 use super::edit::{difference, infinity, is_numeric, substitute_answer};
+use super::lists::assignments;
 use super::names::{named, symbol_of};
 use super::numerals::{base_value, reduced};
 use super::polynomial::Polynomial;
@@ -15,8 +16,9 @@ use super::{intervals, normal, text, vocabulary, Context};
 /// answer without a canonical form gets its normalised tree.
 ///
 /// The name and the unit of a value are not part of it, for `x = 5`, `5` and `5 cm` are equal; nor
-/// is what does not decide ("equal") on one side alone, such as brackets of lists. So `5 cm` and
-/// `5 m` share a key: within one problem the unit is given.
+/// are the braces of lists. So `5 cm` and `5 m` share a key: within one problem the unit is given.
+/// Equal for a reason that does not carry over from pair to pair leaves keys different: a decimal
+/// and what it rounds, `28` and `28\%`, values with names and a bare list of them.
 #[must_use]
 pub fn key(answer: &Answer) -> String {
     let mut budget = Budget::new();
@@ -48,11 +50,7 @@ fn write(context: &mut Context<'_>, answer: &Answer) -> String {
         Answer::Words(words) => format!("'{}'", vocabulary::bare(words)),
         // As the symbol that a bare letter is read as.
         Answer::Choice(letter) => expression(context, &Expr::Symbol(letter.to_string().into())),
-        Answer::List { items, .. } => {
-            let mut keys: Vec<_> = items.iter().map(|item| write(context, item)).collect();
-            keys.sort_unstable();
-            format!("{{{}}}", keys.join(", "))
-        }
+        Answer::List { items, .. } => list(context, items),
         Answer::Tuple { items, brackets } => {
             let keys: Vec<_> = items.iter().map(|item| write(context, item)).collect();
             // Only a pair in square brackets may be a closed interval.
@@ -85,6 +83,21 @@ fn write(context: &mut Context<'_>, answer: &Answer) -> String {
         | Answer::Piecewise(_)
         | Answer::Time(_) => text::answer(answer),
     }
+}
+
+/// Sorted; values with names by their names, as the tuple of the values.
+fn list(context: &mut Context<'_>, items: &[Answer]) -> String {
+    if let Some(mut values) = assignments(items) {
+        values.sort_by_key(|(name, _)| *name);
+        let keys: Vec<_> = values
+            .iter()
+            .map(|(_, value)| write(context, value))
+            .collect();
+        return format!("({})", keys.join(", "));
+    }
+    let mut keys: Vec<_> = items.iter().map(|item| write(context, item)).collect();
+    keys.sort_unstable();
+    format!("{{{}}}", keys.join(", "))
 }
 
 fn expression(context: &mut Context<'_>, expr: &Expr) -> String {
@@ -157,7 +170,7 @@ fn relation(context: &mut Context<'_>, answer: &Answer) -> String {
 
 /// With its parameters called by their number.
 fn family(answer: &Answer) -> String {
-    let names: Vec<String> = match answer {
+    let parameters: Vec<String> = match answer {
         Answer::Where { conditions, .. } => conditions
             .iter()
             .filter_map(|condition| match condition {
@@ -170,7 +183,7 @@ fn family(answer: &Answer) -> String {
         Answer::IndexedUnion { index, .. } => vec![index.to_string()],
         _ => Vec::new(),
     };
-    let values: Vec<_> = names
+    let values: Vec<_> = parameters
         .iter()
         .enumerate()
         .map(|(at, name)| {

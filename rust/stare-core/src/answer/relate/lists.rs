@@ -34,10 +34,8 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
                 Reason::UnlikeKinds
             })
         }
-        (Answer::List { items, .. }, Answer::Tuple { items: places, .. }) => {
-            Some(list_against_tuple(context, items, answer, gold, places))
-        }
-        (Answer::Tuple { items: places, .. }, Answer::List { items, .. }) => {
+        (Answer::List { items, .. }, Answer::Tuple { items: places, .. })
+        | (Answer::Tuple { items: places, .. }, Answer::List { items, .. }) => {
             Some(list_against_tuple(context, items, answer, gold, places))
         }
         (Answer::List { items, .. }, single) | (single, Answer::List { items, .. })
@@ -133,7 +131,7 @@ fn in_order(context: &mut Context<'_>, names: &[(&str, Answer)], bare: &[Answer]
 }
 
 /// The values of `x = 1, y = 2`, in order; each name must occur once.
-fn assignments(items: &[Answer]) -> Option<Vec<(&str, Answer)>> {
+pub(super) fn assignments(items: &[Answer]) -> Option<Vec<(&str, Answer)>> {
     let mut values: Vec<(&str, Answer)> = Vec::with_capacity(items.len());
     for item in items {
         let named = named(item)?;
@@ -208,7 +206,7 @@ fn by_position(context: &mut Context<'_>, names: &[(&str, Answer)], places: &[An
     let written: Vec<_> = names.iter().map(|(_, value)| value.clone()).collect();
     let as_written = tuples(context, &written, places);
     let mut sorted = names.to_vec();
-    sorted.sort_by(|(left, _), (right, _)| left.cmp(right));
+    sorted.sort_by_key(|(name, _)| *name);
     if sorted == names {
         return as_written;
     }

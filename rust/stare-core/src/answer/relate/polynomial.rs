@@ -114,7 +114,7 @@ impl Polynomial {
         let mut product = Self::constant(RBig::ZERO);
         for (left, a) in &self.terms {
             for (right, b) in &other.terms {
-                budget.charge(4).ok()?;
+                budget.charge(4 + (bits(a) + bits(b)) as u64 / 16).ok()?;
                 product.add(multiply(left, right)?, bounded(a * b)?)?;
             }
         }
@@ -169,11 +169,14 @@ fn multiply(left: &Monomial, right: &Monomial) -> Option<Monomial> {
 
 /// The value unless it is over the limit on exact numbers.
 fn bounded(value: RBig) -> Option<RBig> {
-    let bits = value
+    (bits(&value) <= INTEGER_BITS).then_some(value)
+}
+
+fn bits(value: &RBig) -> usize {
+    value
         .numerator()
         .bit_len()
-        .max(value.denominator().bit_len());
-    (bits <= INTEGER_BITS).then_some(value)
+        .max(value.denominator().bit_len())
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ fn answer_only(context: &mut Context<'_>, value: &Answer, unit: &Unit, gold: &An
             doubtful([plain, hundredths], Reason::UnlikeUnits, plain)
         }
         Unit::Degree => degrees(context, value, gold, plain, false),
+        Unit::Words(words) if is_scale_word(words) => Reason::UnlikeUnits,
         Unit::Known(_) | Unit::Words(_) => match plain.verdict() {
             Verdict::Correct => Reason::EqualQuantities,
             Verdict::Incorrect if converted(context, value, gold) => Reason::UnlikeUnits,
@@ -81,6 +82,8 @@ fn gold_only(context: &mut Context<'_>, answer: &Answer, value: &Answer, unit: &
             doubtful([plain, hundredths], Reason::Unproved, plain)
         }
         Unit::Degree => degrees(context, answer, value, plain, true),
+        // `5 \text{ dozen}` may be given as 60.
+        Unit::Words(words) if is_scale_word(words) => Reason::UnlikeUnits,
         Unit::Known(_) | Unit::Words(_) => match plain.verdict() {
             Verdict::Correct => Reason::EqualQuantities,
             _ => plain,

@@ -71,6 +71,7 @@ pub(super) fn holds(
     operators: &[Operator],
     point: &[(&str, Expr)],
 ) -> Option<bool> {
+    context.budget.charge(32).ok()?;
     let values: Vec<_> = sides.iter().map(|side| substitute(side, point)).collect();
     let mut known = Some(true);
     for (pair, operator) in values.windows(2).zip(operators) {
@@ -118,6 +119,9 @@ pub(super) fn leaves(context: &mut Context<'_>, left: &Expr, right: &Expr, names
         tried.push(Vec::new());
     }
     tried.into_iter().any(|mut point| {
+        if context.budget.charge(32).is_err() {
+            return false;
+        }
         let slope = substitute(&parts.slope, &point);
         let offset = substitute(&parts.offset, &point);
         let Some(slope) = value::exact(&slope, context.budget).filter(|s| !s.is_zero()) else {

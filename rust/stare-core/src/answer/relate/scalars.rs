@@ -4,7 +4,9 @@
 use super::super::tree::Expr;
 use super::super::value::{self, Tolerance};
 use super::super::verdict::{Reason, Verdict};
-use super::edit::{difference, infinity, integer, is_constant, quotient, substitute};
+use super::edit::{
+    difference, has_plus_minus, infinity, integer, is_constant, quotient, substitute,
+};
 use super::{text, Context};
 
 /// Arbitrary constants compared under every renaming; more of them are left undecided.
@@ -30,13 +32,22 @@ pub(super) fn exactly(context: &mut Context<'_>, left: &Expr, right: &Expr) -> R
     if let Some(reason) = infinite(context, left, right) {
         return reason;
     }
-    let reason = value::compare(left, right, context.budget);
-    match reason.verdict() {
-        Verdict::Correct => reason,
-        Verdict::Undecided if text::same(left, right) => Reason::SameTree,
-        Verdict::Undecided => reason,
-        Verdict::Incorrect => doubt(context, left, right).unwrap_or(reason),
+    if has_plus_minus(left) || has_plus_minus(right) {
+        // Which signs go together is not known.
+        return same_tree(context, left, right).unwrap_or(Reason::Unproved);
     }
+    let reason = value::compare(left, right, context.budget);
+    let other = match reason.verdict() {
+        Verdict::Correct => None,
+        Verdict::Undecided => same_tree(context, left, right),
+        Verdict::Incorrect => doubt(context, left, right),
+    };
+    other.unwrap_or(reason)
+}
+
+fn same_tree(context: &mut Context<'_>, left: &Expr, right: &Expr) -> Option<Reason> {
+    let same = left == right || context.budget.charge(16).is_ok() && text::same(left, right);
+    same.then_some(Reason::SameTree)
 }
 
 /// An infinity equals itself only.
@@ -124,27 +135,50 @@ fn arbitrary_constants(
         let renamed: Vec<_> = from
             .iter()
             .zip(&order)
-            .filter_map(|(name, &at)| Some((*name, Expr::Symbol((*to.get(at)?).into()))))
+            .filter_map(|(name, &at)| Some((*name, *to.get(at)?)))
+            .filter(|(name, other)| name != other)
+            .map(|(name, other)| (name, Expr::Symbol(other.into())))
             .collect();
+        if renamed.is_empty() {
+            continue;
+        }
         let renamed = substitute(left, &renamed);
         if value::compare(&renamed, right, context.budget).verdict() != Verdict::Incorrect {
             return Some(Reason::Ambiguous);
         }
     }
-    let constants = |expr: &Expr, names: &[&str]| {
-        let added = names.iter().any(|name| is_term(expr, name));
-        let zeros: Vec<_> = names.iter().map(|name| (*name, integer(0))).collect();
-        added.then(|| substitute(expr, &zeros))
+    let all = |expr: &Expr, names: &[&str], value: i64| {
+        let values: Vec<_> = names.iter().map(|name| (*name, integer(value))).collect();
+        substitute(expr, &values)
     };
-    let rest = difference(&constants(left, &from)?, &constants(right, &to)?);
+    let added = |expr: &Expr, names: &[&str]| names.iter().any(|name| is_term(expr, name));
+    if added(left, &from) && added(right, &to) {
+        let rest = difference(&all(left, &from, 0), &all(right, &to, 0));
+        return (!varies(context, &rest)).then_some(Reason::Ambiguous);
+    }
+    if let ([mine], [theirs]) = (from.as_slice(), to.as_slice()) {
+        if is_factor_name(mine) && is_factor_name(theirs) {
+            let ratio = quotient(&all(left, &from, 1), &all(right, &to, 1));
+            return (!varies(context, &ratio)).then_some(Reason::Ambiguous);
+        }
+    }
+    None
+}
+
+/// Whether an expression is proved to have two different values.
+fn varies(context: &mut Context<'_>, expr: &Expr) -> bool {
     let at = |numerator| {
         let point = quotient(&integer(numerator), &integer(7));
-        let free = value::variables(&rest);
+        let free = value::variables(expr);
         let point: Vec<_> = free.iter().map(|name| (*name, point.clone())).collect();
-        substitute(&rest, &point)
+        substitute(expr, &point)
     };
-    let moved = value::compare(&at(11), &at(17), context.budget);
-    (moved.verdict() != Verdict::Incorrect).then_some(Reason::Ambiguous)
+    value::compare(&at(11), &at(17), context.budget).verdict() == Verdict::Incorrect
+}
+
+/// Whether a name is one of constants of integration alone.
+fn is_factor_name(name: &str) -> bool {
+    matches!(name.split('_').next(), Some("C" | "c"))
 }
 
 /// Whether a variable is a term by itself, with either sign.

@@ -130,16 +130,10 @@ fn factors_of<'a>(expr: &'a Expr, bound: &mut Vec<&'a str>, factors: &mut Vec<St
         Expr::Negate(inner) => !factors_of(inner, bound, factors),
         _ => {
             let text = write(expr, bound);
-            match text.strip_prefix('-') {
-                Some(positive) => {
-                    factors.push(positive.to_owned());
-                    true
-                }
-                None => {
-                    factors.push(text);
-                    false
-                }
-            }
+            let positive = text.strip_prefix('-').map(ToOwned::to_owned);
+            let negative = positive.is_some();
+            factors.push(positive.unwrap_or(text));
+            negative
         }
     }
 }

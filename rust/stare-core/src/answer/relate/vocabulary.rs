@@ -232,7 +232,19 @@ const PLAIN_UNITS: &[&str] = &["unit", "units", "square units", "cubic units", "
 const ARTICLES: &[&str] = &["a ", "an ", "the "];
 
 /// Longer texts are prose: nothing is proved about them.
-const MAX_WORDS: usize = 3;
+const MAX_WORDS: usize = 2;
+
+/// Words that deny.
+const NEGATIVE: &[&str] = &[
+    "no",
+    "not",
+    "none",
+    "never",
+    "cannot",
+    "impossible",
+    "nothing",
+    "neither",
+];
 
 /// What is known of two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,14 +278,34 @@ pub(super) fn compare(left: &str, right: &str) -> Words {
         .iter()
         .any(|class| class.contains(&&*left) && class.contains(&&*right));
     let (mine, theirs) = (tokens(&left), tokens(&right));
-    let nested =
-        mine.iter().all(|word| has(&theirs, word)) || theirs.iter().all(|word| has(&mine, word));
-    let long = mine.len().max(theirs.len()) > MAX_WORDS;
-    if near || nested || long || is_short_for(&left, &right) || is_short_for(&right, &left) {
+    let shared = mine.iter().any(|word| has(&theirs, word));
+    let negative = |words: &[&str]| words.iter().any(|word| NEGATIVE.contains(word));
+    let prose = mine.len().max(theirs.len()) > MAX_WORDS;
+    let digits = |words: &str| words.contains(|c: char| c.is_numeric());
+    let related = near
+        || shared
+        || prose
+        || digits(&left) != digits(&right)
+        || mine.len() + theirs.len() > 2 && negative(&mine) && negative(&theirs)
+        || is_short_for(&left, &right)
+        || is_short_for(&right, &left)
+        || same_stem(&left, &right);
+    if related {
         Words::Related
     } else {
         Words::Different
     }
+}
+
+/// Whether two words differ in their endings only, as `symmetric` and `symmetrical`.
+fn same_stem(left: &str, right: &str) -> bool {
+    let shared = left
+        .chars()
+        .zip(right.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let shorter = left.chars().count().min(right.chars().count());
+    shared >= 5 && shared + 2 >= shorter
 }
 
 fn tokens(words: &str) -> Vec<&str> {
@@ -323,9 +355,9 @@ pub(super) fn is_no_number(words: &str) -> bool {
             || NUMBERS.iter().any(|(number, _)| number == word)
     };
     !tokens.is_empty()
-        && tokens.len() <= MAX_WORDS
+        && tokens.len() <= MAX_WORDS + 1
         && !bare.contains(|c: char| c.is_numeric())
-        && !tokens.iter().any(|word| counts(word))
+        && !tokens.iter().any(counts)
 }
 
 /// Whether words behind a number multiply it.
@@ -369,8 +401,9 @@ mod tests {
             (
                 "hyperbolic paraboloid",
                 "elliptic paraboloid",
-                Words::Different,
+                Words::Related,
             ),
+            ("parallel lines", "skew", Words::Different),
             (
                 "it does not converge at all",
                 "it converges",

@@ -9,7 +9,10 @@ use super::{scalars, Context};
 /// Words or a choice against anything but a relation, whose value is looked at first.
 pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) -> Option<Reason> {
     match (answer, gold) {
-        (Answer::Relation { .. }, _) | (_, Answer::Relation { .. }) => None,
+        (Answer::Relation { .. }, _)
+        | (_, Answer::Relation { .. })
+        | (Answer::Choice(_), Answer::List { .. })
+        | (Answer::List { .. }, Answer::Choice(_)) => None,
         (Answer::Words(left), Answer::Words(right)) => {
             Some(match vocabulary::compare(left, right) {
                 Words::Same => Reason::EqualWords,
@@ -26,7 +29,6 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
                 _ => Some(Reason::UnlikeKinds),
             }
         }
-        (Answer::Choice(_), Answer::List { .. }) | (Answer::List { .. }, Answer::Choice(_)) => None,
         (Answer::Choice(_), _) | (_, Answer::Choice(_)) => Some(Reason::UnlikeKinds),
         (Answer::Words(words), other) | (other, Answer::Words(words)) => {
             Some(against(context, words, other))
