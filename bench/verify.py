@@ -238,6 +238,23 @@ BOMBS = {
     + r"\\".join(["1&x&2&y&3&z&4&w"] * 8)
     + r"\end{vmatrix}",
     "trigonometric sum": "+".join(rf"\sin({k}x)" for k in range(150)),
+    # Just within the limits on size, so that the work itself must be bounded.
+    "parentheses, 60 deep": "(" * 60 + "1" + ")" * 60,
+    "fractions, 25 deep": r"\frac{1}{1+" * 25 + "x" + "}" * 25,
+    "roots, 40 deep": r"\sqrt{2+" * 40 + "2" + "}" * 40,
+    "500 numbers, backwards": ",".join(map(str, reversed(range(500)))),
+    "60 roots, backwards": ",".join(rf"\sqrt{{{k}}}" for k in reversed(range(2, 62))),
+    "product of 60 binomials": "".join(f"(x+{k})" for k in range(1, 61)),
+    "power of a polynomial": "(1+x+y+z+x^2+y^2)^{999}",
+    "sum of 60 sines": "+".join(rf"\sin({k}x)" for k in range(1, 61)),
+    "sum of 80 roots": "+".join(rf"\sqrt{{{k}}}" for k in range(2, 82)),
+    "1,200 digits to the third": "7" * 1200 + "^3",
+    "determinant of order 6": r"\begin{vmatrix}"
+    + r"\\".join(["1&x&2&y&3&z"] * 6)
+    + r"\end{vmatrix}",
+    "union of 60 intervals": r"\cup".join(f"({3 * k},{3 * k + 1})" for k in range(60)),
+    "40 plus-minus signs": r"1\pm " + r"2\pm ".join("3" * 40),
+    "sum of a million terms": r"\sum_{k=1}^{1000000}\frac{1}{k^2}",
 }
 
 MIB = 1 << 20

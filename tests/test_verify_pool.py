@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -196,11 +197,56 @@ def test_an_engine_that_is_missing_is_found_out_once(make_pool, events):
 
 
 @pytest.mark.parametrize("command", [["/nonexistent/python"], [sys.executable, "-c", "pass"]])
-def test_a_program_that_does_not_start_is_given_up_after_three_times(make_pool, command):
+def test_a_program_that_does_not_start_is_given_up_for_a_while(make_pool, monkeypatch, command):
     pool = make_pool(command=command)
     replies = pool.run([echo(i) for i in range(4)])
     assert {reply.failure for reply in replies} == {"unavailable"}
     assert "does not start" in pool.unavailable
+    monkeypatch.setattr(pool, "_command", None)
+    assert pool.run([echo(1)])[0].failure == "unavailable"
+    monkeypatch.setattr(pool, "_retry_at", 0.0)
+    assert pool.run([echo(1)])[0].result["value"] == 1
+    assert pool.unavailable == ""
+
+
+def test_a_start_that_fails_once_costs_no_job(make_pool, events, tmp_path):
+    engine = Path(stare.__file__).parent / "verify/_worker.py"
+    marker = tmp_path / "marker"
+    program = (
+        "import os, sys\n"
+        f"if not os.path.exists({str(marker)!r}): open({str(marker)!r}, 'w'); sys.exit(1)\n"
+        f"os.execv(sys.executable, [sys.executable, {str(engine)!r}])"
+    )
+    (reply,) = make_pool(command=[sys.executable, "-c", program]).run([echo(1)])
+    assert reply.result["value"] == 1
+    assert events == {"started": 1}
+
+
+def test_a_storm_of_kills_loses_and_doubles_nothing(make_pool):
+    pool, over = make_pool(workers=3, queue=8, jobs_per_worker=40), threading.Event()
+
+    def kill_now_and_then() -> None:
+        for turn in range(10_000):
+            if over.wait(0.1):
+                return
+            with contextlib.suppress(ProcessLookupError):
+                for pid in pool.pids[turn % 3 :][:1]:
+                    os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_now_and_then)
+    killer.start()
+    jobs = [[echo([t, i]) if i % 2 else sleep(0.01) for i in range(100)] for t in range(4)]
+    with ThreadPoolExecutor(4) as executor:
+        batches = list(executor.map(pool.run, jobs))
+    over.set()
+    killer.join()
+    for t, replies in enumerate(batches):
+        assert len(replies) == 100
+        for i, reply in enumerate(replies):
+            assert reply.failure in (None, "crashed", "unavailable")
+            if reply.result is not None and i % 2:
+                assert reply.result["value"] == [t, i]
+    assert sum(r.failure is None for replies in batches for r in replies) > 200
 
 
 def test_a_worker_that_never_gets_ready_is_given_up(make_pool):

@@ -18,6 +18,7 @@ Example:
 from __future__ import annotations
 
 from stare.verify._arguments import Profile, Tolerance
+from stare.verify._pool_config import PoolConfig
 from stare.verify.explanation import Explanation, GoldExplanation, explain
 from stare.verify.fallback import (
     FallbackStats,
@@ -51,6 +52,7 @@ __all__ = [
     "FallbackStats",
     "GoldExplanation",
     "Grade",
+    "PoolConfig",
     "Profile",
     "Tolerance",
     "answer_key",

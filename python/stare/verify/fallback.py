@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from stare.errors import ConfigError
 from stare.types import Verdict
+from stare.verify._pool_config import PoolConfig
 from stare.verify.distrust import PairReport, distrust
 
 if TYPE_CHECKING:
-    from stare.verify.pool import PoolConfig, Reply, WorkerPool
+    from stare.verify.pool import Reply, WorkerPool
 
 __all__ = [
     "FALLBACK_REASONS",
@@ -124,6 +125,10 @@ def configure_fallback(config: PoolConfig | None = None) -> None:
     Args:
         config: None goes back to the defaults (`STARE_FALLBACK_WORKERS` sets the number of
             workers).
+
+    Example:
+        >>> configure_fallback(PoolConfig(workers=4, deadline_s=10.0))
+        >>> configure_fallback()
     """
     shut_down_fallback()
     with _state.lock:
@@ -289,7 +294,7 @@ def _levels_to_caller() -> int:
 
 
 def _pool() -> WorkerPool:
-    from stare.verify.pool import PoolConfig, WorkerPool
+    from stare.verify.pool import WorkerPool
 
     with _state.lock:
         if _state.pool is None:

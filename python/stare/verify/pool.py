@@ -10,15 +10,17 @@ the main module, so that it works from any thread and in any program.
 from __future__ import annotations
 
 import contextlib
+import math
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from stare.errors import ArgumentError
+from stare.verify._pool_config import PoolConfig
 from stare.verify._process import OverrunError, WorkerDiedError, WorkerProcess
 
 __all__ = ["PoolConfig", "Reply", "WorkerPool"]
@@ -29,34 +31,11 @@ Event = Literal["started", "killed", "crashed", "recycled"]
 _Item = tuple[Future["Reply"], dict[str, Any]]
 
 _ATTEMPTS = 2
-_FAILED_STARTS = 3
+_START_ATTEMPTS = 3
+_RETRY_S = 60.0
 _IDLE_S = 300.0
 _JOIN_S = 5.0
 _SLICE_S = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolConfig:
-    """Sizes and limits of a pool."""
-
-    workers: int = 2
-    """Processes at most; each takes about 100 MB with math-verify."""
-    deadline_s: float = 5.0
-    """Seconds a job may take, from its hand-over to a worker, before the worker is killed."""
-    memory_mib: int = 1024
-    """MiB a worker may take beyond what it has after start-up."""
-    jobs_per_worker: int = 1000
-    """Jobs after which a worker is replaced."""
-    queue: int = 1024
-    """Jobs waiting at most; handing over more waits."""
-    start_s: float = 60.0
-    """Seconds a worker may take to start."""
-
-    def __post_init__(self) -> None:
-        for name in ("workers", "deadline_s", "memory_mib", "jobs_per_worker", "queue", "start_s"):
-            value = getattr(self, name)
-            if not value > 0:
-                raise ArgumentError(f"{name} must be positive, got {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +73,7 @@ class WorkerPool:
     ) -> None:
         self.config = config or PoolConfig()
         self.unavailable = ""
-        """Why no worker can be started; empty while one can."""
+        """Why no worker could be started last; empty once one could."""
         self._engine = engine
         self._command = command
         self._jobs: queue.Queue[_Item | None] = queue.Queue(self.config.queue)
@@ -102,7 +81,7 @@ class WorkerPool:
         self._on_event = on_event
         self._threads: list[threading.Thread] = []
         self._running: set[WorkerProcess] = set()
-        self._failed_starts = 0
+        self._retry_at = 0.0
         self._closed = threading.Event()
 
     @property
@@ -232,7 +211,8 @@ class WorkerPool:
                 worker = worker or self._start()
                 message = worker.ask(job, self.config.deadline_s)
             except _NoWorkerError as problem:
-                return None, Reply(failure="unavailable", detail=str(problem))
+                failure: Failure = "closed" if self._closed.is_set() else "unavailable"
+                return None, Reply(failure=failure, detail=str(problem))
             except OverrunError:
                 self._tell("killed")
                 return self._retire(worker), Reply(failure="timeout", detail="killed")
@@ -249,34 +229,40 @@ class WorkerPool:
         return None, Reply(failure="crashed", detail=detail)
 
     def _start(self) -> WorkerProcess:
-        """Start a worker. That none can be started is found out once, or three times in a row."""
-        if self.unavailable or self._closed.is_set():
-            raise _NoWorkerError(self.unavailable or "the pool is closed")
-        worker = None
-        try:
-            worker = WorkerProcess(
-                self._command, engine=self._engine, deadline_s=self.config.deadline_s,
-                memory_mib=self.config.memory_mib,
-            )  # fmt: skip
-            with self._lock:
-                self._running.add(worker)
-            problem = worker.wait_ready(self.config.start_s)
-        except (OSError, OverrunError, WorkerDiedError) as error:
+        """Start a worker, in a few attempts.
+
+        A machine under load may fail now and then, so the failure is remembered for a while only;
+        an engine that cannot be loaded will not be there later either.
+        """
+        if self._closed.is_set() or time.monotonic() < self._retry_at:
+            raise _NoWorkerError(self.unavailable)
+        problem = ""
+        for _ in range(_START_ATTEMPTS):
+            worker = None
+            try:
+                worker = WorkerProcess(
+                    self._command, engine=self._engine, deadline_s=self.config.deadline_s,
+                    memory_mib=self.config.memory_mib,
+                )  # fmt: skip
+                with self._lock:
+                    self._running.add(worker)
+                problem = worker.wait_ready(self.config.start_s)
+                wait = math.inf
+            except (OSError, OverrunError, WorkerDiedError) as error:
+                problem = f"a worker process does not start: {error or type(error).__name__}"
+                wait = _RETRY_S
+            if self._closed.is_set():
+                self._retire(worker)
+                raise _NoWorkerError("the pool is closed")
+            if worker is not None and not problem:
+                self.unavailable = ""
+                self._tell("started")
+                return worker
             self._retire(worker)
-            problem = f"a worker process does not start: {error or type(error).__name__}"
-            with self._lock:
-                self._failed_starts += 1
-                if self._failed_starts >= _FAILED_STARTS:
-                    self.unavailable = problem
-            raise _NoWorkerError(problem) from None
-        if problem or self._closed.is_set():
-            self._retire(worker)
-            self.unavailable = self.unavailable or problem
-            raise _NoWorkerError(problem or "the pool is closed")
-        with self._lock:
-            self._failed_starts = 0
-        self._tell("started")
-        return worker
+            if wait == math.inf:
+                break
+        self.unavailable, self._retry_at = problem, time.monotonic() + wait
+        raise _NoWorkerError(problem)
 
     def _retire(self, worker: WorkerProcess | None) -> WorkerProcess | None:
         """End a worker, if there is one; returns the one to go on with: none."""
