@@ -220,14 +220,14 @@ impl Complex {
 
     /// e to its power.
     pub(super) fn exp(&self, bits: usize) -> Option<Self> {
-        let size = exp(&self.re, bits)?;
+        let growth = exp(&self.re, bits)?;
         if self.im.is_zero() {
-            return Some(Self::real(size));
+            return Some(Self::real(growth));
         }
         let (sine, cosine) = sin_cos(&self.im, bits)?;
         Some(Self {
-            re: size.times(&cosine, bits)?,
-            im: size.times(&sine, bits)?,
+            re: growth.times(&cosine, bits)?,
+            im: growth.times(&sine, bits)?,
         })
     }
 
@@ -249,9 +249,10 @@ impl Complex {
         // e^(iz) = c + i s, e^(-iz) = c - i s
         let up = self.clone().times_i().exp(bits)?;
         let down = self.clone().times_i().negated().exp(bits)?;
-        let cosine = up.plus(&down, bits).halved();
-        let sine = up.minus(&down, bits).halved().times_i().negated();
-        Some((sine, cosine))
+        Some((
+            up.minus(&down, bits).halved().times_i().negated(),
+            up.plus(&down, bits).halved(),
+        ))
     }
 
     /// Hyperbolic sine and cosine.

@@ -1,12 +1,13 @@
 //! The value of an expression: exact as long as that is possible and small, else a ball.
 
 use dashu_base::BitTest;
-use dashu_int::IBig;
+use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
 use super::ball::{signed, Ball};
 use super::complex::Complex;
 use super::exact::{self, Gaussian};
+use super::field::{hash, mix, reduce, PRIMES};
 use super::{functions, power};
 use crate::answer::limits::Budget;
 use crate::answer::tree::{Bound, BoundOperator, Constant, Expr};
@@ -126,8 +127,29 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// Take off what an operation on numbers of `bits` costs, `times` over.
     pub(super) fn charge(&mut self, bits: usize, times: u64) -> Result<(), Trouble> {
         let words = bits as u64 / 64;
-        let cost = times * (1 + words / 4 + words * words / 64);
-        self.budget.charge(cost).map_err(|_| Trouble::Limit)
+        self.spend(times * (1 + words / 4 + words * words / 64))
+    }
+
+    /// Take off what some series of `bits` cost.
+    pub(super) fn charge_series(&mut self, bits: usize, count: u64) -> Result<(), Trouble> {
+        let bits = bits as u64;
+        self.spend(count * (8 + bits / 5 + bits * bits / 1200))
+    }
+
+    /// Take off some steps.
+    pub(super) fn spend(&mut self, steps: u64) -> Result<(), Trouble> {
+        self.budget.charge(steps).map_err(|_| Trouble::Limit)
+    }
+
+    /// Take off what exact arithmetic costs.
+    fn charge_exact(&mut self, left: &Gaussian, right: &Gaussian) -> Result<(), Trouble> {
+        let size = left.size().max(right.size());
+        let whole = |value: &Gaussian| value.re.is_int() && value.im.is_int();
+        if whole(left) && whole(right) {
+            // No common divisors.
+            return self.charge(size / 4, 1);
+        }
+        self.charge(size, 1)
     }
 
     /// A ball of the evaluator's precision.
@@ -138,7 +160,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
 
     /// The value of an expression.
     pub(super) fn value(&mut self, expr: &'a Expr) -> Evaluated {
-        self.budget.charge(1).map_err(|_| Trouble::Limit)?;
+        self.spend(1)?;
         let value = match expr {
             Expr::Number(number) => Value::rational(number.value.clone()),
             Expr::Constant(constant) => self.constant(*constant)?,
@@ -174,7 +196,8 @@ impl<'a, 'b> Evaluator<'a, 'b> {
                 functions::call(self, *function, &values)?
             }
             Expr::Bound(bound) => self.bound(bound)?,
-            Expr::Apply(..) | Expr::PlusMinus { .. } => return Err(Trouble::Unknown),
+            Expr::Apply(name, arguments) => self.apply(name, arguments)?,
+            Expr::PlusMinus { .. } => return Err(Trouble::Unknown),
         };
         self.note(expr, &value);
         Ok(value)
@@ -228,7 +251,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// The sum.
     pub(super) fn plus(&mut self, left: &Value, right: &Value) -> Evaluated {
         if let (Value::Exact(left), Value::Exact(right)) = (left, right) {
-            self.charge(left.size().max(right.size()), 1)?;
+            self.charge_exact(left, right)?;
             if let Some(sum) = left.plus(right) {
                 return Ok(Value::Exact(sum));
             }
@@ -247,7 +270,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// The product.
     pub(super) fn times(&mut self, left: &Value, right: &Value) -> Evaluated {
         if let (Value::Exact(left), Value::Exact(right)) = (left, right) {
-            self.charge(left.size().max(right.size()), 1)?;
+            self.charge_exact(left, right)?;
             if let Some(product) = left.times(right) {
                 return Ok(Value::Exact(product));
             }
@@ -266,7 +289,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// The quotient.
     pub(super) fn over(&mut self, left: &Value, right: &Value) -> Evaluated {
         if let (Value::Exact(left), Value::Exact(right)) = (left, right) {
-            self.charge(left.size().max(right.size()), 1)?;
+            self.charge_exact(left, right)?;
             if right.is_zero() {
                 return Err(Trouble::Unknown);
             }
@@ -278,6 +301,25 @@ impl<'a, 'b> Evaluator<'a, 'b> {
         self.charge(bits, 4)?;
         let quotient = left.to_ball(bits).over(&right.to_ball(bits), bits);
         quotient.map(Value::Approx).ok_or(Trouble::Unknown)
+    }
+
+    /// A function known by its name only: some number that depends on its arguments, where these
+    /// are exact.
+    fn apply(&mut self, name: &str, arguments: &'a [Expr]) -> Evaluated {
+        let mut word = hash(name);
+        for argument in arguments {
+            let Value::Exact(value) = self.value(argument)? else {
+                return Err(Trouble::Unknown);
+            };
+            for part in [&value.re, &value.im] {
+                let (over, under) = (part.numerator(), part.denominator().as_ibig());
+                for integer in [over, under] {
+                    word = mix(word, reduce(integer, PRIMES[0].modulus));
+                }
+            }
+        }
+        let value = RBig::from_parts((word | 1).into(), UBig::ONE << 62_usize);
+        Ok(Value::rational(value + RBig::ONE))
     }
 
     /// Sums and products with few terms.

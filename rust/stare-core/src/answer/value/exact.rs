@@ -148,7 +148,7 @@ impl Gaussian {
         let count = match count {
             Some(count) if count < 2 * INTEGER_BITS => count,
             // Powers of i go round for ever.
-            _ if self.re.is_zero() && self.im.norm_is_one() => {
+            _ if self.re.is_zero() && is_unit(&self.im) => {
                 usize::try_from(exponent & &IBig::from(3)).ok()?
             }
             _ => return None,
@@ -166,14 +166,8 @@ impl Gaussian {
 }
 
 /// Whether a rational is 1 or -1.
-trait Unit {
-    fn norm_is_one(&self) -> bool;
-}
-
-impl Unit for RBig {
-    fn norm_is_one(&self) -> bool {
-        self.is_one() || *self == Self::NEG_ONE
-    }
+fn is_unit(value: &RBig) -> bool {
+    value.is_one() || *value == RBig::NEG_ONE
 }
 
 /// Bits of the longer of numerator and denominator.
@@ -231,7 +225,7 @@ fn integer_root(value: &UBig, degree: usize) -> Option<UBig> {
     }
     if degree == 2 {
         // Squares are 0, 1, 4 or 9 modulo 16.
-        let last = u8::try_from(value & 15_u8).unwrap_or(0);
+        let last = value & 15_u8;
         if !matches!(last, 0 | 1 | 4 | 9) {
             return None;
         }

@@ -7,7 +7,6 @@ use super::ball::Ball;
 use super::complex::Complex;
 use super::elementary::{exp, ln, pi_ball};
 use super::evaluate::{Evaluated, Evaluator, Trouble, Value};
-use super::functions::SERIES;
 use super::integers;
 use super::mag::Mag;
 
@@ -59,14 +58,17 @@ fn from_log(run: &Evaluator<'_, '_>, log: Option<Ball>) -> Evaluated {
 /// `n!`.
 pub(super) fn factorial(run: &mut Evaluator<'_, '_>, n: &IBig) -> Evaluated {
     let bits = run.bits()?;
-    run.charge(bits, 4 * SERIES)?;
+    run.charge_series(bits, 4)?;
+    if *n < IBig::ZERO {
+        return Err(Trouble::Unknown);
+    }
     from_log(run, log_factorial(n, bits))
 }
 
 /// `n! / (n - k)!` for `0 <= k <= n`.
 pub(super) fn permutations(run: &mut Evaluator<'_, '_>, n: &IBig, k: &IBig) -> Evaluated {
     let bits = run.bits()?;
-    run.charge(bits, 8 * SERIES)?;
+    run.charge_series(bits, 8)?;
     if *k < IBig::ZERO || k > n {
         return Err(Trouble::Unknown);
     }
@@ -81,7 +83,7 @@ pub(super) fn permutations(run: &mut Evaluator<'_, '_>, n: &IBig, k: &IBig) -> E
 /// `n! / (k! (n - k)!)` for `0 <= k <= n`.
 pub(super) fn binomial(run: &mut Evaluator<'_, '_>, n: &IBig, k: &IBig) -> Evaluated {
     let bits = run.bits()?;
-    run.charge(bits, 12 * SERIES)?;
+    run.charge_series(bits, 12)?;
     if *k < IBig::ZERO || k > n {
         return Err(Trouble::Unknown);
     }

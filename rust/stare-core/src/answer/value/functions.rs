@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use dashu_base::{Abs, Signed};
+use dashu_base::{Abs, BitTest, Signed};
 use dashu_int::IBig;
 use dashu_ratio::RBig;
 
@@ -12,9 +12,6 @@ use super::evaluate::{small, Evaluated, Evaluator, Trouble, Value};
 use super::exact::{self, Gaussian};
 use super::{elementary, factorial, integers, power};
 use crate::answer::tree::Function;
-
-/// What a series costs, in operations of its precision.
-pub(super) const SERIES: u64 = 24;
 
 /// Determinants of more rows are not expanded.
 const MAX_ROWS: usize = 5;
@@ -28,7 +25,8 @@ pub(super) fn call(run: Run<'_, '_, '_>, function: Function, arguments: &[Value]
         (Function::Gcd | Function::Lcm, values) => {
             let values = values.iter().map(|value| value.as_integer().cloned());
             let values: Vec<IBig> = values.collect::<Option<_>>().ok_or(Trouble::Unknown)?;
-            run.budget.charge(64).map_err(|_| Trouble::Limit)?;
+            let size: usize = values.iter().map(BitTest::bit_len).sum();
+            run.charge(size, 4)?;
             let result = integers::common(&values, function == Function::Lcm);
             result.map(Value::integer).ok_or(Trouble::Limit)
         }
@@ -48,7 +46,7 @@ fn binary(run: Run<'_, '_, '_>, function: Function, x: &Value, y: &Value) -> Eva
             let (Some(n), Some(k)) = (x.as_integer(), y.as_integer()) else {
                 return Err(Trouble::Unknown);
             };
-            run.budget.charge(64).map_err(|_| Trouble::Limit)?;
+            run.spend(integers::product_cost(k))?;
             if function == Function::Binomial {
                 match integers::binomial(n, k) {
                     Some(value) => Ok(Value::integer(value)),
@@ -90,7 +88,7 @@ fn unary(run: Run<'_, '_, '_>, function: Function, x: &Value) -> Evaluated {
         Function::Sign => sign(run, x),
         Function::Factorial | Function::DoubleFactorial => {
             let n = x.as_integer().ok_or(Trouble::Unknown)?;
-            run.budget.charge(64).map_err(|_| Trouble::Limit)?;
+            run.spend(integers::product_cost(n))?;
             let double = function == Function::DoubleFactorial;
             let exact = if double {
                 integers::double_factorial(n)
@@ -127,7 +125,7 @@ pub(super) fn exp(run: Run<'_, '_, '_>, x: &Value) -> Evaluated {
         return Ok(Value::integer(1));
     }
     let bits = run.bits()?;
-    run.charge(bits, SERIES)?;
+    run.charge_series(bits, 1)?;
     let ball = run.ball(x)?;
     ball.exp(bits).map(Value::Approx).ok_or(Trouble::Limit)
 }
@@ -143,7 +141,7 @@ pub(super) fn ln(run: Run<'_, '_, '_>, x: &Value) -> Evaluated {
         }
     }
     let bits = run.bits()?;
-    run.charge(bits, SERIES)?;
+    run.charge_series(bits, 1)?;
     let ball = run.ball(x)?;
     run.off_domain |= ball.as_real().and_then(Ball::sign) != Some(Ordering::Greater);
     ball.ln(bits).map(Value::Approx).ok_or(Trouble::Unknown)
@@ -203,7 +201,7 @@ fn argument(run: Run<'_, '_, '_>, x: &Value) -> Evaluated {
         return Ok(Value::integer(0));
     }
     let bits = run.bits()?;
-    run.charge(bits, SERIES)?;
+    run.charge_series(bits, 1)?;
     let argument = run.ball(x)?.argument(bits).ok_or(Trouble::Unknown)?;
     Ok(Value::Approx(Complex::real(argument)))
 }
@@ -238,10 +236,11 @@ fn sign(run: Run<'_, '_, '_>, x: &Value) -> Evaluated {
 }
 
 fn extreme(run: Run<'_, '_, '_>, values: &[Value], wanted: Ordering) -> Evaluated {
-    let exact: Option<Vec<RBig>> = values.iter().map(|v| v.as_rational().cloned()).collect();
-    if let Some(exact) = exact {
-        run.budget.charge(8).map_err(|_| Trouble::Limit)?;
-        let result = integers::extreme(&exact, wanted).ok_or(Trouble::Unknown)?;
+    let rationals: Option<Vec<RBig>> = values.iter().map(|v| v.as_rational().cloned()).collect();
+    if let Some(rationals) = rationals {
+        let size: usize = rationals.iter().map(exact::size).sum();
+        run.charge(size, 1)?;
+        let result = integers::extreme(&rationals, wanted).ok_or(Trouble::Unknown)?;
         return Ok(Value::rational(result));
     }
     let (first, rest) = values.split_first().ok_or(Trouble::Unknown)?;
@@ -269,7 +268,7 @@ fn trigonometric(run: Run<'_, '_, '_>, function: Function, x: &Value) -> Evaluat
         };
     }
     let bits = run.bits()?;
-    run.charge(bits, SERIES)?;
+    run.charge_series(bits, 1)?;
     let (sine, cosine) = run.ball(x)?.sin_cos(bits).ok_or(Trouble::Limit)?;
     let (sine, cosine) = (Value::Approx(sine), Value::Approx(cosine));
     let one = Value::integer(1);
@@ -292,7 +291,7 @@ fn hyperbolic(run: Run<'_, '_, '_>, function: Function, x: &Value) -> Evaluated 
         };
     }
     let bits = run.bits()?;
-    run.charge(bits, 2 * SERIES)?;
+    run.charge_series(bits, 2)?;
     let (sine, cosine) = run.ball(x)?.sinh_cosh(bits).ok_or(Trouble::Limit)?;
     let (sine, cosine) = (Value::Approx(sine), Value::Approx(cosine));
     let one = Value::integer(1);

@@ -23,7 +23,7 @@ pub(super) enum Identity {
 /// Points tried where a division by zero may get in the way.
 const TRIES: u64 = 8;
 
-/// Points needed where variables are exponents: powers of -1 agree at every other point.
+/// Points needed where variables are exponents of -1: its powers agree at every other point.
 const EXPONENT_POINTS: u64 = 24;
 
 /// Compare two expressions.
@@ -41,13 +41,13 @@ pub(super) fn compare(left: &Expr, right: &Expr, closed: bool, budget: &mut Budg
             let pair = run
                 .value(left)
                 .and_then(|left| Ok((left, run.value(right)?)));
-            opaque |= run.opaque;
-            if run.symbolic_exponent {
+            opaque |= run.has_unknowns();
+            if run.has_root_of_unity() {
                 points = EXPONENT_POINTS;
             }
             match pair {
                 Ok((left, right)) if left == right => agreed += 1,
-                Ok(_) if opaque || (run.pi && run.e) => return Identity::Unknown,
+                Ok(_) if run.is_opaque() => return Identity::Unknown,
                 Ok(_) => return Identity::Different,
                 Err(NoResidue::Point) => {}
                 Err(NoResidue::Unsupported) => return Identity::Unknown,

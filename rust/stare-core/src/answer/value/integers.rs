@@ -8,29 +8,42 @@ use dashu_ratio::RBig;
 
 use crate::answer::limits::INTEGER_BITS;
 
-/// Products of more factors than this are left alone: they are longer than any exact number.
-const FACTORS: u64 = 4096;
-
-/// `from * (from + step) * ..` up to `to`, if small enough.
+/// `from * (from + step) * ..` up to `to`, if small enough; nothing is multiplied if it is not.
 fn product(from: u64, to: u64, step: u64) -> Option<UBig> {
-    if to.saturating_sub(from) / step > FACTORS {
+    let count = (to + step).saturating_sub(from) / step;
+    // Every factor but the first is above 1; half of them are above the middle.
+    let middle = from / 2 + to / 2;
+    let least = (count / 2).checked_mul(u64::from(middle.max(1).ilog2()))?;
+    if count.max(least) > INTEGER_BITS as u64 {
         return None;
     }
     let mut result = UBig::ONE;
     let mut factor = from;
-    while factor <= to {
+    for _ in 0..count {
         result *= factor;
-        if result.bit_len() > INTEGER_BITS {
-            return None;
-        }
-        factor = factor.checked_add(step)?;
+        factor += step;
     }
-    Some(result)
+    (result.bit_len() <= INTEGER_BITS).then_some(result)
+}
+
+/// What such a product costs, in units of the budget: nothing if it is too long anyway.
+pub(super) fn product_cost(factors: &IBig) -> u64 {
+    let factors = usize::try_from(factors).unwrap_or(usize::MAX);
+    8 + if factors <= INTEGER_BITS {
+        factors as u64
+    } else {
+        0
+    }
+}
+
+/// A natural number, if far from overflow.
+fn natural(n: &IBig) -> Option<u64> {
+    u64::try_from(n).ok().filter(|n| n >> 62 == 0)
 }
 
 /// `n!`, if defined and small enough.
 pub(super) fn factorial(n: &IBig) -> Option<IBig> {
-    Some(product(1, u64::try_from(n).ok()?, 1)?.into())
+    Some(product(1, natural(n)?, 1)?.into())
 }
 
 /// `n!!`, with `0!! = (-1)!! = 1`, if defined and small enough.
@@ -38,13 +51,13 @@ pub(super) fn double_factorial(n: &IBig) -> Option<IBig> {
     if *n == IBig::NEG_ONE {
         return Some(IBig::ONE);
     }
-    let n = u64::try_from(n).ok()?;
+    let n = natural(n)?;
     Some(product(if n % 2 == 0 { 2 } else { 1 }, n, 2)?.into())
 }
 
 /// `n (n-1) .. (n-k+1)` for `0 <= k`, if small enough; zero if `0 <= n < k`.
 pub(super) fn permutations(n: &IBig, k: &IBig) -> Option<IBig> {
-    let (n, k) = (u64::try_from(n).ok()?, u64::try_from(k).ok()?);
+    let (n, k) = (natural(n)?, natural(k)?);
     if k > n {
         return Some(IBig::ZERO);
     }
@@ -53,7 +66,7 @@ pub(super) fn permutations(n: &IBig, k: &IBig) -> Option<IBig> {
 
 /// Binomial coefficients of `0 <= n`, if small enough; zero unless `0 <= k <= n`.
 pub(super) fn binomial(n: &IBig, k: &IBig) -> Option<IBig> {
-    let n = u64::try_from(n).ok()?;
+    let n = natural(n)?;
     if *k < IBig::ZERO {
         return Some(IBig::ZERO);
     }
@@ -64,7 +77,9 @@ pub(super) fn binomial(n: &IBig, k: &IBig) -> Option<IBig> {
         return Some(IBig::ZERO);
     }
     let k = k.min(n - k);
-    if k > FACTORS {
+    // It is (n/k)^k at least.
+    let least = k.checked_mul(u64::from((n / k.max(1)).max(1).ilog2()))?;
+    if least > INTEGER_BITS as u64 {
         return None;
     }
     let mut result = UBig::ONE;

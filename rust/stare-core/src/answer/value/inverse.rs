@@ -11,7 +11,7 @@ use super::ball::Ball;
 use super::complex::Complex;
 use super::elementary::{arctan, pi_ball};
 use super::evaluate::{Evaluated, Evaluator, Trouble, Value};
-use super::functions::{absolute, ln, SERIES};
+use super::functions::{absolute, ln};
 use super::power::root;
 use crate::answer::tree::Function;
 
@@ -102,7 +102,7 @@ fn arctangent(run: Run<'_, '_, '_>, x: &Value) -> Evaluated {
         return Ok(Value::integer(0));
     }
     let bits = run.bits()?;
-    run.charge(bits, SERIES)?;
+    run.charge_series(bits, 1)?;
     let ball = run.ball(x)?;
     let real = ball.as_real().ok_or(Trouble::Unknown)?;
     let value = arctan(real, bits).ok_or(Trouble::Unknown)?;
@@ -128,9 +128,9 @@ fn arccosine(run: Run<'_, '_, '_>, x: &Value) -> Evaluated {
     if x.as_rational().is_some_and(RBig::is_one) {
         return Ok(Value::integer(0));
     }
-    let sine = arcsine(run, x)?;
-    let half = half_pi(run.bits()?);
-    run.minus(&half, &sine)
+    let angle = arcsine(run, x)?;
+    let quarter = half_pi(run.bits()?);
+    run.minus(&quarter, &angle)
 }
 
 /// `ln(|x| + sqrt(x^2 + 1))`, with the sign of x.
@@ -139,15 +139,15 @@ fn arsinh(run: Run<'_, '_, '_>, x: &Value) -> Evaluated {
     if side == Ordering::Equal {
         return Ok(Value::integer(0));
     }
-    let size = match x.as_rational() {
+    let positive = match x.as_rational() {
         Some(real) => Value::rational(absolute(real)),
         None if side == Ordering::Less => run.minus(&Value::integer(0), x)?,
         None => x.clone(),
     };
-    let square = run.times(&size, &size)?;
+    let square = run.times(&positive, &positive)?;
     let inner = run.plus(&square, &Value::integer(1))?;
     let inner = root(run, &inner, &Value::integer(2))?;
-    let sum = run.plus(&size, &inner)?;
+    let sum = run.plus(&positive, &inner)?;
     let log = ln(run, &sum)?;
     if side == Ordering::Less {
         return run.minus(&Value::integer(0), &log);

@@ -10,7 +10,7 @@
 //!   difference is proved, but nobody knows about both together.
 //! - Everything else (roots, functions, integrals) gets a residue drawn from its name and from the
 //!   residues of its arguments. Equal residues still prove equality; different ones prove nothing:
-//!   [`Residues::opaque`].
+//!   [`Residues::is_opaque`].
 
 use dashu_int::IBig;
 
@@ -42,15 +42,19 @@ pub(super) struct Residues<'a, 'b> {
     /// Bound variables, by depth.
     bound: Vec<&'a str>,
     budget: &'b mut Budget,
-    /// Whether something was drawn that no proof of a difference may use.
-    pub(super) opaque: bool,
-    /// Whether pi occurred.
-    pub(super) pi: bool,
-    /// Whether e occurred.
-    pub(super) e: bool,
-    /// Whether a variable occurred in an exponent: roots of unity then agree by chance often.
-    pub(super) symbolic_exponent: bool,
+    /// What occurred on the way.
+    seen: u8,
 }
+
+/// Something was drawn that no proof of a difference may use.
+const OPAQUE: u8 = 1;
+const PI: u8 = 2;
+const E: u8 = 4;
+/// A variable in an exponent of something like -1.
+const ROOT_OF_UNITY: u8 = 8;
+
+/// A multiple of all numbers up to 16.
+const SMALL_ORDERS: u64 = 720_720;
 
 type Residue = Result<u64, NoResidue>;
 
@@ -62,11 +66,24 @@ impl<'a, 'b> Residues<'a, 'b> {
             point,
             bound: Vec::new(),
             budget,
-            opaque: false,
-            pi: false,
-            e: false,
-            symbolic_exponent: false,
+            seen: 0,
         }
+    }
+
+    /// Whether equal residues prove equality, and different ones prove nothing.
+    pub(super) const fn is_opaque(&self) -> bool {
+        self.seen & OPAQUE != 0 || self.seen & (PI | E) == PI | E
+    }
+
+    /// Whether something was not looked into.
+    pub(super) const fn has_unknowns(&self) -> bool {
+        self.seen & OPAQUE != 0
+    }
+
+    /// Whether a variable occurred in an exponent of a root of unity: such powers often agree by
+    /// chance.
+    pub(super) const fn has_root_of_unity(&self) -> bool {
+        self.seen & ROOT_OF_UNITY != 0
     }
 
     /// The residue of an expression.
@@ -92,7 +109,7 @@ impl<'a, 'b> Residues<'a, 'b> {
             Expr::Call(function, arguments) => self.call(*function, arguments),
             Expr::Apply(name, arguments) => self.draw(hash(name), arguments),
             Expr::PlusMinus { plus_first, term } => {
-                self.opaque = true;
+                self.seen |= OPAQUE;
                 let term = self.value(term)?;
                 Ok(self.drawn(mix(hash("\\pm") ^ u64::from(*plus_first), term)))
             }
@@ -126,12 +143,12 @@ impl<'a, 'b> Residues<'a, 'b> {
         match constant {
             Constant::I => Ok(self.prime.imaginary),
             Constant::Pi => {
-                self.pi = true;
+                self.seen |= PI;
                 // The same at all points: it is no variable.
                 Ok(mix(hash("\\pi"), m) % m)
             }
             Constant::E => {
-                self.e = true;
+                self.seen |= E;
                 Ok(mix(hash("\\e"), m) % m)
             }
             Constant::Infinity => Err(NoResidue::Unsupported),
@@ -158,9 +175,12 @@ impl<'a, 'b> Residues<'a, 'b> {
             if base == 0 {
                 return Err(NoResidue::Point);
             }
+            if power(base, SMALL_ORDERS, m) == 1 {
+                self.seen |= ROOT_OF_UNITY;
+            }
             return Ok(power(base, exponent, m));
         }
-        self.opaque = true;
+        self.seen |= OPAQUE;
         let exponent = self.value(exponent)?;
         Ok(self.drawn(mix(mix(hash("^"), base), exponent)))
     }
@@ -188,10 +208,7 @@ impl<'a, 'b> Residues<'a, 'b> {
                 .value
                 .is_int()
                 .then(|| reduce(number.value.numerator(), m)),
-            Expr::Symbol(name) => {
-                self.symbolic_exponent = true;
-                Some(self.symbol(name, m))
-            }
+            Expr::Symbol(name) => Some(self.symbol(name, m)),
             Expr::Sum(parts) | Expr::Product(parts) => {
                 let sum = matches!(expr, Expr::Sum(_));
                 let mut result = u64::from(!sum);
@@ -239,7 +256,7 @@ impl<'a, 'b> Residues<'a, 'b> {
         if let Some(value) = self.closed(function, arguments)? {
             return Ok(value);
         }
-        self.opaque = true;
+        self.seen |= OPAQUE;
         let name = mix(hash("\\operatorname"), function as u64);
         self.draw(name, arguments)
     }
@@ -306,7 +323,7 @@ impl<'a, 'b> Residues<'a, 'b> {
     }
 
     fn product(&mut self, from: u64, to: u64, step: usize) -> Residue {
-        let work = to.saturating_sub(from) / 4;
+        let work = to.saturating_sub(from) / 12;
         self.budget.charge(work).map_err(|_| NoResidue::Limit)?;
         let m = self.prime.modulus;
         Ok((from..=to)
@@ -329,7 +346,7 @@ impl<'a, 'b> Residues<'a, 'b> {
     }
 
     fn bound(&mut self, bound: &'a Bound) -> Residue {
-        self.opaque = true;
+        self.seen |= OPAQUE;
         let mut word = mix(hash("\\bound"), bound.operator as u64);
         for end in [&bound.lower, &bound.upper] {
             word = mix(word, self.end(end.as_ref())?);

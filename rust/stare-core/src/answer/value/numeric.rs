@@ -109,8 +109,13 @@ fn agree(left: &Complex, right: &Complex, rest: &Complex, bits: i64) -> bool {
         .all(|part| part.top().is_none_or(|top| top <= scale - bits))
 }
 
-/// Points at which expressions are compared, and how many of them must agree.
-pub(super) const POINTS: u64 = 16;
+/// Points at which expressions are compared, at most.
+pub(super) const POINTS: u64 = 18;
+
+/// So many points hold one of every kind.
+const KINDS: u64 = 10;
+
+/// Points that must agree.
 const AGREEING: u32 = 6;
 
 /// Bits to which expressions must agree at a point.
@@ -119,26 +124,66 @@ const POINT_BITS: i64 = 100;
 /// Precisions tried at a point.
 const POINT_LADDER: [usize; 2] = [192, 512];
 
-/// The value of a variable at a point: at the first few a natural number, then reals between 0 and
-/// 1, above 1, and of either sign.
-pub(super) fn coordinate(name: &str, point: u64) -> Value {
+/// What kind of number a variable is at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Natural,
+    SmallNatural,
+    Negative,
+    /// Between 0 and 1, or between 0 and -1.
+    Small(Sign),
+    /// Between 1 and 5, or between -1 and -5.
+    Large(Sign),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Plus,
+    Minus,
+    Any,
+}
+
+/// The first two make up keys, so a fraction is among them: denominators often have integer roots,
+/// which need not be there in another form of the same function.
+const fn kind(point: u64) -> Kind {
+    match point {
+        0 => Kind::Natural,
+        1 => Kind::Large(Sign::Plus),
+        2 | 4 => Kind::SmallNatural,
+        3 => Kind::Negative,
+        _ => match point % 5 {
+            0 => Kind::Small(Sign::Plus),
+            1 => Kind::Large(Sign::Plus),
+            2 => Kind::Small(Sign::Any),
+            3 => Kind::Small(Sign::Minus),
+            _ => Kind::Large(Sign::Any),
+        },
+    }
+}
+
+/// Whether variables are integers at a point.
+const fn whole(point: u64) -> bool {
+    matches!(
+        kind(point),
+        Kind::Natural | Kind::SmallNatural | Kind::Negative
+    )
+}
+
+/// The value of a variable at a point.
+fn coordinate(name: &str, point: u64) -> Value {
     let word = mix(hash(name), point);
-    let fraction = |bits: u32| {
-        let over = (word >> 8) % (1 << bits) | 1;
-        RBig::from_parts(over.into(), (1_u64 << bits).into())
+    let fraction = RBig::from_parts((((word >> 8) % (1 << 16)) | 1).into(), (1_u64 << 16).into());
+    let signed = |size: RBig, sign| match sign {
+        Sign::Plus => size,
+        Sign::Minus => -size,
+        Sign::Any => size * RBig::from(if word & 1 == 1 { 1 } else { -1 }),
     };
-    let value = match point {
-        0 | 1 => RBig::from(2 + word % 1000),
-        2..=5 => fraction(16),
-        6..=8 => fraction(16) * RBig::from(4) + RBig::ONE,
-        _ => {
-            let size = fraction(16) * RBig::from(3);
-            if word & 1 == 1 {
-                -size
-            } else {
-                size
-            }
-        }
+    let value = match kind(point) {
+        Kind::Natural => RBig::from(2 + word % 1000),
+        Kind::SmallNatural => RBig::from(2 + word % 11),
+        Kind::Negative => -RBig::from(2 + word % 1000),
+        Kind::Small(sign) => signed(fraction, sign),
+        Kind::Large(sign) => signed(fraction * RBig::from(4) + RBig::ONE, sign),
     };
     Value::rational(value)
 }
@@ -184,29 +229,36 @@ pub(super) fn at_points(
 }
 
 /// Compare two numbers that a closure computes at points of a number.
+///
+/// Where they agree at integers and not between them, the variables may be meant to be integers:
+/// `\sin n\pi` is no proof of anything.
 pub(super) fn sample<'a>(
     budget: &mut Budget,
     mut value: impl FnMut(&mut Evaluator<'a, '_>, Side, u64) -> Evaluated,
 ) -> Outcome {
-    let (mut agreeing, mut mismatch) = (0, false);
+    let (mut agreeing, mut at_integers) = (0, 0);
+    let (mut mismatch, mut different) = (false, false);
     for number in 0..POINTS {
         match at_point(budget, number, &mut value) {
-            AtPoint::Agree => agreeing += 1,
-            AtPoint::Differ => return Outcome::Different,
+            AtPoint::Agree => {
+                agreeing += 1;
+                at_integers += u32::from(whole(number));
+            }
+            AtPoint::Differ if whole(number) || at_integers == 0 => return Outcome::Different,
+            AtPoint::Differ => different = true,
             AtPoint::Neither => {}
             AtPoint::Mismatch => mismatch = true,
             AtPoint::Limit => return Outcome::Limit,
         }
-        // Nothing can be computed anywhere.
-        if number == 5 && agreeing == 0 {
+        let seen = number + 1 >= KINDS;
+        if seen && (mismatch || different || agreeing == 0) {
             return Outcome::Unknown;
         }
+        if seen && agreeing >= AGREEING {
+            return Outcome::Equal;
+        }
     }
-    if !mismatch && agreeing >= AGREEING {
-        Outcome::Equal
-    } else {
-        Outcome::Unknown
-    }
+    Outcome::Unknown
 }
 
 /// One side at one point.

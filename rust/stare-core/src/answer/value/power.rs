@@ -10,7 +10,7 @@ use super::ball::Ball;
 use super::complex::Complex;
 use super::evaluate::{Evaluated, Evaluator, Trouble, Value};
 use super::exact::{self, Gaussian};
-use super::functions::{ln, SERIES};
+use super::functions::ln;
 
 /// `base ^ exponent`. Where the base is negative and the exponent has an odd denominator, some take
 /// the real and others the principal value: unknown.
@@ -186,7 +186,7 @@ fn root_of_positive(
     if real.sign() != Some(Ordering::Greater) {
         return Ok(None);
     }
-    run.charge(bits, 2 * SERIES)?;
+    run.charge_series(bits, 2)?;
     let degree = Ball::integer(degree.into(), 64);
     let root = super::elementary::ln(real, bits)
         .and_then(|log| log.over(&degree, bits))

@@ -55,7 +55,7 @@ const EXPONENT_POINTS: usize = 24;
 fn modulo(prime: Prime, left: &Expr, right: &Expr, budget: &mut Budget) -> Factor {
     let mut pairs: Vec<(u64, u64)> = Vec::new();
     let mut wanted = AGREEING;
-    let (mut opaque, mut both) = (false, false);
+    let mut opaque = false;
     for point in 0.. {
         if pairs.len() >= wanted {
             break;
@@ -67,9 +67,8 @@ fn modulo(prime: Prime, left: &Expr, right: &Expr, budget: &mut Budget) -> Facto
         let pair = run
             .value(left)
             .and_then(|left| Ok((left, run.value(right)?)));
-        opaque |= run.opaque;
-        both |= run.pi && run.e;
-        if run.symbolic_exponent {
+        opaque |= run.is_opaque();
+        if run.has_root_of_unity() {
             wanted = EXPONENT_POINTS;
         }
         match pair {
@@ -82,7 +81,7 @@ fn modulo(prime: Prime, left: &Expr, right: &Expr, budget: &mut Budget) -> Facto
     let (left, right) = (vanishes(|pair| pair.0), vanishes(|pair| pair.1));
     if left || right {
         // Zero on one side only.
-        return if left && right || opaque || both {
+        return if (left && right) || opaque {
             Factor::Unknown
         } else {
             Factor::None
@@ -97,7 +96,7 @@ fn modulo(prime: Prime, left: &Expr, right: &Expr, budget: &mut Budget) -> Facto
         .all(|pair| multiply(pair.0, first.1, m) == multiply(first.0, pair.1, m));
     if constant {
         Factor::Constant
-    } else if opaque || both {
+    } else if opaque {
         Factor::Unknown
     } else {
         Factor::None

@@ -1,6 +1,6 @@
 //! What occurs in an expression, and rewriting of it.
 
-use crate::answer::tree::{Bound, BoundOperator, Constant, Expr, Function, Number, Symbol};
+use crate::answer::tree::{Bound, BoundOperator, Expr, Function, Number, Symbol};
 
 /// Call `visit` with every node, until it says stop (`true`).
 fn any<'a>(expr: &'a Expr, visit: &mut impl FnMut(&'a Expr) -> bool) -> bool {
@@ -27,19 +27,9 @@ pub(super) fn contains(expr: &Expr, mut kind: impl FnMut(&Expr) -> bool) -> bool
     any(expr, &mut |node| kind(node))
 }
 
-/// Whether an infinity occurs.
-pub(super) fn has_infinity(expr: &Expr) -> bool {
-    contains(expr, |node| *node == Expr::Constant(Constant::Infinity))
-}
-
 /// Whether a logarithm of an unknown base occurs.
 pub(super) fn has_any_log(expr: &Expr) -> bool {
     contains(expr, |node| matches!(node, Expr::Call(Function::LogAny, _)))
-}
-
-/// Whether a double sign occurs.
-pub(super) fn has_plus_minus(expr: &Expr) -> bool {
-    contains(expr, |node| matches!(node, Expr::PlusMinus { .. }))
 }
 
 /// The names of the free variables, sorted, each once.
