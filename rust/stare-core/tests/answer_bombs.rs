@@ -13,6 +13,7 @@ const BOMBS: &str = include_str!("../../../tests/data/verify_bombs.tsv");
 /// One answer of a slow unoptimised build on a busy machine.
 const FAR_TOO_LONG: Duration = Duration::from_secs(3);
 
+#[expect(clippy::unwrap_used, reason = "a test may panic: that is how it fails")]
 fn bombs() -> impl Iterator<Item = (&'static str, String)> {
     BOMBS.lines().map(|line| {
         let mut fields = line.split('\t');

@@ -378,7 +378,9 @@ fn literal(answer: &mut Answer, index: usize) -> Option<&mut u32> {
     match answer {
         Answer::Expr(expr) => collect(expr, &mut found),
         Answer::List(items) | Answer::Tuple(items) | Answer::Matrix(items) => {
-            items.iter_mut().for_each(|item| collect(item, &mut found));
+            for item in items {
+                collect(item, &mut found);
+            }
         }
         // One bound stays, so that the other cannot move along.
         Answer::Interval(_, high, _) => collect(high, &mut found),

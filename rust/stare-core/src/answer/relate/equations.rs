@@ -4,7 +4,7 @@ use super::super::limits::Budget;
 use super::super::tree::{Answer, Expr, Operator};
 use super::super::value::{self, Proportion};
 use super::super::verdict::{Reason, Verdict};
-use super::edit::{difference, is_constant, names};
+use super::edit::{any, difference, is_constant, names};
 use super::matching::{matching, Matching};
 use super::polynomial::Polynomial;
 use super::{samples, text, Context};
@@ -94,12 +94,26 @@ fn pair(
     }
 }
 
-/// Whether an equation holds everywhere, or nowhere by its looks (`x = x + 1`).
+/// Whether an equation holds everywhere, or nowhere by its looks (`x = x + 1`). Capitals may be
+/// matrices: `AB = BA` says something.
 fn says_nothing(context: &mut Context<'_>, a: &Expr, b: &Expr, rest: &Expr) -> bool {
+    if has_capital_product(rest) {
+        return false;
+    }
     match Polynomial::of(rest, context.budget) {
         Some(polynomial) => polynomial.degree() == 0,
         None => context.equal(a, b) == Some(true),
     }
+}
+
+fn has_capital_product(expr: &Expr) -> bool {
+    any(expr, &mut |node| match node {
+        Expr::Product(factors) => {
+            let capital = |factor: &&Expr| matches!(factor, Expr::Symbol(name) if name.starts_with(char::is_uppercase));
+            factors.iter().filter(capital).count() > 1
+        }
+        _ => false,
+    })
 }
 
 /// [`value::proportion`], for polynomials without asking it.

@@ -10,7 +10,7 @@ use super::names::{named, symbol_of};
 use super::numerals::{base_value, reduced};
 use super::polynomial::Polynomial;
 use super::quantities::plain_value;
-use super::{intervals, normal, text, vocabulary, Context};
+use super::{normal, regions, text, vocabulary, Context};
 
 /// A text that is the same for equal answers and, where decidable, only for them. Always there: an
 /// answer without a canonical form gets its normalised tree.
@@ -33,7 +33,7 @@ fn write(context: &mut Context<'_>, answer: &Answer) -> String {
     if let Some(named) = named(answer) {
         return write(context, &named.value);
     }
-    if let Some(set) = intervals::certain(context, answer) {
+    if let Some(set) = regions::certain(context, answer) {
         return reals(context, &set);
     }
     match answer {

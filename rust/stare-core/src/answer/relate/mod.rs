@@ -24,6 +24,7 @@ mod numerals;
 mod piecewise;
 mod polynomial;
 mod quantities;
+mod regions;
 mod relations;
 mod samples;
 mod scalars;

@@ -7,7 +7,7 @@ use super::super::tree::{Answer, Expr, Function, Unit};
 use super::super::units::{self, Conversion};
 use super::super::value;
 use super::super::verdict::{Reason, Verdict};
-use super::edit::{integer, product, quotient};
+use super::edit::{integer, is_constant, product, quotient};
 use super::samples::rational;
 use super::vocabulary::{is_scale_word, same_unit_words};
 use super::{doubtful, Context};
@@ -128,28 +128,31 @@ fn times_hundred(value: &Answer) -> Answer {
     }
 }
 
-/// Whether two different numbers are apart by a factor that lies between common units.
+/// Whether two different numbers may be apart by a factor that lies between common units.
 fn converted(context: &mut Context<'_>, left: &Answer, right: &Answer) -> bool {
     let (Answer::Expr(left), Answer::Expr(right)) = (left, right) else {
         return true;
     };
-    let (Some(left), Some(right)) = (
-        value::exact(left, context.budget),
-        value::exact(right, context.budget),
-    ) else {
-        // Not exact: any factor may lie between them.
-        return true;
-    };
-    if left.is_zero() || right.is_zero() {
+    if !is_constant(left) || !is_constant(right) {
         return false;
     }
-    let ratio = left / right;
-    let tens = (1..=MAX_TEN).map(|power| RBig::from(10_u64.pow(power)));
-    COMMON_FACTORS
-        .iter()
-        .map(|factor| RBig::from(*factor))
-        .chain(tens)
-        .any(|factor| ratio == factor || &ratio * &factor == RBig::ONE)
+    let tens = (1..=MAX_TEN).map(|power| 10_i64.pow(power));
+    let mut factors = COMMON_FACTORS.iter().copied().chain(tens);
+    let exact = (
+        value::exact(left, context.budget),
+        value::exact(right, context.budget),
+    );
+    if let (Some(left), Some(right)) = exact {
+        return factors.any(|factor| {
+            let factor = RBig::from(factor);
+            left == &right * &factor || right == &left * &factor
+        });
+    }
+    factors.any(|factor| {
+        let factor = integer(factor);
+        context.equal(left, &product(&factor, right)) != Some(false)
+            || context.equal(right, &product(&factor, left)) != Some(false)
+    })
 }
 
 fn both(

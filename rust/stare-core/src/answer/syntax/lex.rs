@@ -207,9 +207,9 @@ impl<'a> Lexer<'a> {
         let zero = self.rest().starts_with('0')
             && self
                 .rest()
-                .bytes()
-                .nth(1)
-                .is_some_and(|b| b.is_ascii_digit());
+                .as_bytes()
+                .get(1)
+                .is_some_and(u8::is_ascii_digit);
         if zero
             && self
                 .tokens

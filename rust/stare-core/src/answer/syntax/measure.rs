@@ -34,8 +34,11 @@ fn answer_size(answer: &Answer, depth: usize, left: &mut usize) -> Option<()> {
         | Answer::NamedSet(_) => Some(()),
         Answer::Ratio(parts) => all(parts, |part| expr_size(part, depth, left)),
         Answer::Matrix { cells, .. } => all(cells, |cell| expr_size(cell, depth, left)),
-        Answer::List { items, .. }
-        | Answer::Tuple { items, .. }
+        // Numbers of a list are few steps each, and as few as tokens.
+        Answer::List { items, .. } => all(items.iter().filter(|item| !is_number(item)), |item| {
+            answer_size(item, depth, left)
+        }),
+        Answer::Tuple { items, .. }
         | Answer::SetOperation(_, items)
         | Answer::Relation { sides: items, .. } => {
             all(items, |item| answer_size(item, depth, left))
@@ -61,6 +64,14 @@ fn answer_size(answer: &Answer, depth: usize, left: &mut usize) -> Option<()> {
             answer_size(value, depth, left)?;
             all(condition, |condition| answer_size(condition, depth, left))
         }),
+    }
+}
+
+fn is_number(item: &Answer) -> bool {
+    match item {
+        Answer::Expr(Expr::Negate(inner)) => matches!(**inner, Expr::Number(_)),
+        Answer::Expr(expr) => matches!(expr, Expr::Number(_)),
+        _ => false,
     }
 }
 

@@ -318,30 +318,33 @@ pub(super) fn is_word(run: &str) -> bool {
     const WORDS: &[&str] = &[
         "no", "on", "or", "of", "if", "is", "in", "it", "to", "at", "as", "an", "am", "by", "be",
         "do", "go", "so", "up", "us", "we", "my", "me", "he", "and", "are", "for", "the", "not",
-        "any", "all", "yes", "odd", "one", "two", "six", "ten", "red", "none", "can", "bad", "day",
-        "dne", "nan", "pm", "mod", "has", "its", "sum", "var", "cov", "det", "dim", "ker", "let",
-        "max", "min", "arg", "now", "out", "per", "set", "sat", "sun", "mon", "fri", "tue", "was",
-        "way", "who", "why", "you", "but", "use", "how", "few", "new", "her", "his", "him",
+        "any", "all", "yes", "odd", "one", "two", "six", "ten", "red", "none", "can", "bad", "cab",
+        "day", "dne", "nan", "pm", "mod", "has", "its", "sum", "var", "cov", "det", "dim", "ker",
+        "let", "max", "min", "arg", "now", "out", "per", "set", "sat", "sun", "mon", "fri", "tue",
+        "was", "way", "who", "why", "you", "but", "use", "how", "few", "new", "her", "his", "him",
     ];
     let lower = run.to_ascii_lowercase();
     WORDS.contains(&lower.as_str())
 }
 
-/// Whether a run of letters is more likely a product than a word: few letters, small, all
-/// different, those that variables are called.
+/// Whether a run of letters is more likely a product than a word: small letters, all different,
+/// without vowels or from one of the series that variables are named by; or `qR`.
 pub(super) fn is_algebra(run: &str) -> bool {
+    const SERIES: [&str; 2] = ["abcd", "wxyz"];
     if let [first, second] = run.as_bytes() {
         if first.is_ascii_lowercase() && second.is_ascii_uppercase() {
             return true;
         }
     }
-    let variables = run
-        .bytes()
-        .all(|b| b.is_ascii_lowercase() && !matches!(b, b'e' | b'i' | b'o' | b'u'));
+    let among = |letters: &str| run.chars().all(|c| letters.contains(c));
+    let consonants = run.bytes().all(|b| b.is_ascii_lowercase())
+        && !run.contains(['e', 'i', 'o', 'u'])
+        && (run.len() == 2 || !run.contains(['a', 'y']));
     let different = run
         .bytes()
         .enumerate()
         .all(|(at, b)| !run.bytes().skip(at + 1).any(|c| c == b));
+    let variables = consonants || SERIES.into_iter().any(among);
     run.len() <= 4 && variables && different && !is_word(run)
 }
 

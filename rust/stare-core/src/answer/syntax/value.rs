@@ -34,11 +34,13 @@ impl Parser<'_> {
                 continue;
             }
             let defined = operators.get(at) == Some(&Operator::Equal);
-            let side = match self.definition(from, to).filter(|_| defined) {
-                Some(close) => {
-                    let name = self.defined_name(from)?;
-                    Answer::Expr(Expr::Apply(name.into(), self.arguments(from + 2, close)?))
-                }
+            let definition = if defined {
+                self.definition(from, to)?
+            } else {
+                None
+            };
+            let side = match definition {
+                Some(definition) => definition,
                 None => self.side(from, to)?,
             };
             let map = matches!(side, Answer::Ratio(_)) && operators.contains(&Operator::Arrow);
@@ -57,27 +59,36 @@ impl Parser<'_> {
         Ok(Answer::Relation { sides, operators })
     }
 
-    /// `C(h)` on the left of an equation defines a function, whatever its letter.
-    fn definition(&self, from: usize, to: usize) -> Option<usize> {
-        let letter = matches!(self.kind(from)?, Kind::Letter(run) if run.len() == 1)
-            || matches!(self.kind(from)?, Kind::Named(_));
-        let token = self.tokens.list.get(from + 1)?;
-        let variables = (from + 2..token.partner).all(|at| {
+    /// `C(h)` or `p_Y(y)` on the left of an equation defines a function, whatever its letter.
+    fn definition(&mut self, from: usize, to: usize) -> Parsed<Option<Answer>> {
+        let mut name = match self.kind(from) {
+            Some(Kind::Letter(run)) => run.get(..1).unwrap_or("").to_owned(),
+            Some(Kind::Named(name)) => name.to_owned(),
+            _ => return Ok(None),
+        };
+        let Some(open) = (from + 1..to).find(|&at| self.kind(at) == Some(Kind::Open(b'('))) else {
+            return Ok(None);
+        };
+        let close = self.tokens.list.get(open).map_or(0, |token| token.partner);
+        let variables = (open + 1..close).all(|at| {
             matches!(
                 self.kind(at),
                 Some(Kind::Letter(_) | Kind::Named(_) | Kind::Number(_) | Kind::Mark(b','))
             )
         });
-        (letter && token.kind == Kind::Open(b'(') && token.partner + 1 == to && variables)
-            .then_some(token.partner)
-    }
-
-    fn defined_name(&self, at: usize) -> Parsed<String> {
-        match self.kind(at) {
-            Some(Kind::Letter(run)) => Ok(run.get(..1).unwrap_or("").to_owned()),
-            Some(Kind::Named(name)) => Ok(name.to_owned()),
-            _ => Err(SyntaxError::Unreadable),
+        let subscript = open == from + 1 || self.kind(from + 1) == Some(Kind::Mark(b'_'));
+        if !(variables && subscript && close + 1 == to) {
+            return Ok(None);
         }
+        let named = self.within(from + 1, open, |parser| {
+            parser.decorate(&mut name)?;
+            Ok(parser.at == parser.end)
+        })?;
+        if !named {
+            return Ok(None);
+        }
+        let arguments = self.arguments(open + 1, close)?;
+        Ok(Some(Answer::Expr(Expr::Apply(name.into(), arguments))))
     }
 
     /// One side of a relation, or an item without one.

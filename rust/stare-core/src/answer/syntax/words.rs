@@ -76,6 +76,20 @@ pub(super) fn read(bare: Bare<'_>) -> Option<Answer> {
     })
 }
 
+/// How a value behind a choice letter may start.
+const VALUES: &[&str] = &[
+    "\\frac", "\\dfrac", "\\tfrac", "\\sqrt", "\\text", "\\pi", "\\$",
+];
+
+/// Without the space and the closing brace at the start.
+fn spaceless(mut text: &str) -> &str {
+    const SPACE: [&str; 9] = [" ", "~", "}", "\\ ", "\\,", "\\;", "\\:", "\\!", "\\quad"];
+    while let Some(rest) = SPACE.iter().find_map(|space| text.strip_prefix(space)) {
+        text = rest;
+    }
+    text
+}
+
 /// The letter of `(C)`, `\text{C}`, `C: 12`, `(C) 12`, `\text{(C) } 12`.
 fn choice(text: &str, worded: bool) -> Option<char> {
     let unwrapped = text
@@ -94,9 +108,10 @@ fn choice(text: &str, worded: bool) -> Option<char> {
     }
     if bracketed {
         let rest = rest.strip_prefix(')')?;
-        let behind = rest.trim_start_matches([' ', '}']);
+        let behind = spaceless(rest);
         let apart = unwrapped.is_some() || behind.len() < rest.len();
         let value = behind.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '$' | '-'))
+            || VALUES.iter().any(|start| behind.starts_with(start))
             || (unwrapped.is_some() && behind.starts_with('\\'));
         return (behind.is_empty() || (letter <= 'H' && apart && value)).then_some(letter);
     }
@@ -125,6 +140,9 @@ mod tests {
             ("no  solution", "no solution"),
             (r"\text{True}.", "true"),
             ("Quadrant I", "quadrant i"),
+            ("bank", "bank"),
+            ("cat", "cat"),
+            ("sky", "sky"),
         ] {
             assert_eq!(words(text), Some(Answer::Words(expected.into())), "{text}");
         }
@@ -135,11 +153,15 @@ mod tests {
             "C. 5",
             r"\text{(C) } 12",
             r"\textbf{(C)}\ 12",
+            r"(C)\ 12",
+            r"(C) \frac{1}{2}",
             "C: 12",
         ] {
             assert_eq!(words(text), Some(Answer::Choice('C')), "{text}");
         }
-        for text in ["x", "xy", "C", "pi", "sin x", "2x", "a and b", "(x)"] {
+        for text in [
+            "x", "xy", "abc", "mn", "qR", "C", "pi", "sin x", "2x", "a and b", "(x)",
+        ] {
             assert_eq!(words(text), None, "{text}");
         }
     }

@@ -11,7 +11,7 @@ use crate::answer::limits::Budget;
 use crate::answer::tree::{Constant, Expr};
 use crate::answer::verdict::{Reason, Verdict};
 
-/// See [`super::compare`].
+/// See [`super::compare()`].
 pub(super) fn compare(left: &Expr, right: &Expr, budget: &mut Budget) -> Reason {
     if let Some(reason) = numbers(left, right, budget) {
         return reason;

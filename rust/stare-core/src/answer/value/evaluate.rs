@@ -1,12 +1,13 @@
 //! The value of an expression: exact as long as that is possible and small, else a ball.
 
 use dashu_base::BitTest;
-use dashu_int::IBig;
+use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
 use super::ball::{signed, Ball};
 use super::complex::Complex;
 use super::exact::{self, Gaussian};
+use super::field::{hash, mix, reduce, PRIMES};
 use super::{functions, power};
 use crate::answer::limits::Budget;
 use crate::answer::tree::{Bound, BoundOperator, Constant, Expr};
@@ -195,7 +196,8 @@ impl<'a, 'b> Evaluator<'a, 'b> {
                 functions::call(self, *function, &values)?
             }
             Expr::Bound(bound) => self.bound(bound)?,
-            Expr::Apply(..) | Expr::PlusMinus { .. } => return Err(Trouble::Unknown),
+            Expr::Apply(name, arguments) => self.apply(name, arguments)?,
+            Expr::PlusMinus { .. } => return Err(Trouble::Unknown),
         };
         self.note(expr, &value);
         Ok(value)
@@ -299,6 +301,25 @@ impl<'a, 'b> Evaluator<'a, 'b> {
         self.charge(bits, 4)?;
         let quotient = left.to_ball(bits).over(&right.to_ball(bits), bits);
         quotient.map(Value::Approx).ok_or(Trouble::Unknown)
+    }
+
+    /// A function known by its name only: some number that depends on its arguments, where these
+    /// are exact.
+    fn apply(&mut self, name: &str, arguments: &'a [Expr]) -> Evaluated {
+        let mut word = hash(name);
+        for argument in arguments {
+            let Value::Exact(value) = self.value(argument)? else {
+                return Err(Trouble::Unknown);
+            };
+            for part in [&value.re, &value.im] {
+                let (over, under) = (part.numerator(), part.denominator().as_ibig());
+                for integer in [over, under] {
+                    word = mix(word, reduce(integer, PRIMES[0].modulus));
+                }
+            }
+        }
+        let value = RBig::from_parts((word | 1).into(), UBig::ONE << 62_usize);
+        Ok(Value::rational(value + RBig::ONE))
     }
 
     /// Sums and products with few terms.

@@ -59,6 +59,9 @@ fn from_log(run: &Evaluator<'_, '_>, log: Option<Ball>) -> Evaluated {
 pub(super) fn factorial(run: &mut Evaluator<'_, '_>, n: &IBig) -> Evaluated {
     let bits = run.bits()?;
     run.charge_series(bits, 4)?;
+    if *n < IBig::ZERO {
+        return Err(Trouble::Unknown);
+    }
     from_log(run, log_factorial(n, bits))
 }
 

@@ -23,7 +23,7 @@ pub(super) enum Identity {
 /// Points tried where a division by zero may get in the way.
 const TRIES: u64 = 8;
 
-/// Points needed where variables are exponents: powers of -1 agree at every other point.
+/// Points needed where variables are exponents of -1: its powers agree at every other point.
 const EXPONENT_POINTS: u64 = 24;
 
 /// Compare two expressions.
@@ -42,7 +42,7 @@ pub(super) fn compare(left: &Expr, right: &Expr, closed: bool, budget: &mut Budg
                 .value(left)
                 .and_then(|left| Ok((left, run.value(right)?)));
             opaque |= run.has_unknowns();
-            if run.has_symbolic_exponent() {
+            if run.has_root_of_unity() {
                 points = EXPONENT_POINTS;
             }
             match pair {

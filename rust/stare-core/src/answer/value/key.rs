@@ -8,6 +8,7 @@ use super::ball::{shift_by, signed, Ball};
 use super::evaluate::{exact, Evaluator, Value};
 use super::exact::Gaussian;
 use super::numeric::{point, POINTS};
+use super::symbols::{self, DecimalLog, NaturalLog};
 use crate::answer::limits::Budget;
 use crate::answer::tree::Expr;
 
@@ -20,14 +21,39 @@ const KEY_BITS: i64 = 140;
 /// A ball this much narrower than 1, and than what sizes on the way may hide, that holds a rational with a short denominator is that.
 const RATIONAL_BITS: i64 = 200;
 
+/// Larger numbers are not told to be rational.
+const RATIONAL_TOP: i64 = 256;
+
 /// Bits of a short denominator.
 const DENOMINATOR_BITS: usize = 64;
 
 /// Points whose values make up the key of an expression.
 const KEY_POINTS: usize = 2;
 
+/// The key of an expression with these variables.
+///
+/// Logarithms of an unknown base are read both ways.
+pub(super) fn key(expr: &Expr, variables: &[&str], budget: &mut Budget) -> Option<String> {
+    let one = |expr: &Expr, budget: &mut Budget| {
+        if variables.is_empty() {
+            constant(expr, budget)
+        } else {
+            expression(expr, variables, budget)
+        }
+    };
+    if !symbols::has_any_log(expr) {
+        return one(expr, budget);
+    }
+    let natural = one(&symbols::rewrite(expr, &NaturalLog), budget)?;
+    let decimal = one(&symbols::rewrite(expr, &DecimalLog), budget)?;
+    if natural == decimal {
+        return Some(natural);
+    }
+    Some(format!("log({natural},{decimal})"))
+}
+
 /// The key of a constant.
-pub(super) fn constant(expr: &Expr, budget: &mut Budget) -> Option<String> {
+fn constant(expr: &Expr, budget: &mut Budget) -> Option<String> {
     if let Ok(value) = exact(expr, budget) {
         return Some(gaussian(&value));
     }
@@ -36,7 +62,7 @@ pub(super) fn constant(expr: &Expr, budget: &mut Budget) -> Option<String> {
 
 /// The key of an expression with variables: its values at the first points where it has one. One
 /// that has the same value at all of them is a constant.
-pub(super) fn expression(expr: &Expr, variables: &[&str], budget: &mut Budget) -> Option<String> {
+fn expression(expr: &Expr, variables: &[&str], budget: &mut Budget) -> Option<String> {
     let mut keys: Vec<String> = Vec::new();
     for number in 0..POINTS {
         let Some(key) = at(expr, || point(variables, number), budget) else {
@@ -96,7 +122,7 @@ fn join(re: &str, im: &str) -> String {
 /// `p/q`, or the leading bits of one that no ball could be told to be.
 fn rational(value: &RBig) -> String {
     if value.denominator().bit_len() > DENOMINATOR_BITS || value.numerator().bit_len() > 192 {
-        let bits = 320 + super::exact::size(value);
+        let bits = 520 + super::exact::size(value);
         if let Some(digits) = text(&Ball::rational(value, bits), 0) {
             return digits;
         }
@@ -109,8 +135,15 @@ fn text(ball: &Ball, spread: i64) -> Option<String> {
     if ball.is_zero() {
         return Some("0".to_owned());
     }
-    if let Some(value) = short_rational(ball, spread) {
-        return Some(value.to_string());
+    if ball.top().unwrap_or(0) <= RATIONAL_TOP {
+        // Whether it is rational must be known, or two forms of one number get two keys.
+        let narrow = -RATIONAL_BITS - spread;
+        if ball.radius().top().is_some_and(|radius| radius > narrow) {
+            return None;
+        }
+        if let Some(value) = short_rational(ball, spread) {
+            return Some(value.to_string());
+        }
     }
     let low = ball.low()?.top()?;
     let unit = low - KEY_BITS;
@@ -141,15 +174,6 @@ fn text(ball: &Ball, spread: i64) -> Option<String> {
 /// The rational with a short denominator in a ball, if it is narrow enough to hold only one.
 fn short_rational(ball: &Ball, spread: i64) -> Option<RBig> {
     let (mid, exponent) = ball.middle();
-    let top = ball.top().unwrap_or(0);
-    if ball
-        .radius()
-        .top()
-        .is_some_and(|radius| radius > -RATIONAL_BITS - spread)
-        || top > 256
-    {
-        return None;
-    }
     if exponent < -4096 {
         return None;
     }

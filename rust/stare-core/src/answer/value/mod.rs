@@ -38,6 +38,8 @@ mod proportion;
 mod symbols;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trees;
 
 /// Sums and products of more terms are not written out.
 const TERMS: i64 = 1000;
@@ -126,12 +128,7 @@ pub enum Tolerance {
 /// A text that is the same for equal expressions and, where decidable, only for them; `None` where
 /// no such text is known.
 pub fn key(expr: &Expr, budget: &mut Budget) -> Option<String> {
-    let names = variables(expr);
-    if names.is_empty() {
-        key::constant(expr, budget)
-    } else {
-        key::expression(expr, &names, budget)
-    }
+    key::key(expr, &variables(expr), budget)
 }
 
 /// The names of the variables, sorted, each once. Bound variables are not among them.

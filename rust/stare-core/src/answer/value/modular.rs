@@ -50,8 +50,11 @@ pub(super) struct Residues<'a, 'b> {
 const OPAQUE: u8 = 1;
 const PI: u8 = 2;
 const E: u8 = 4;
-/// A variable in an exponent.
-const SYMBOLIC_EXPONENT: u8 = 8;
+/// A variable in an exponent of something like -1.
+const ROOT_OF_UNITY: u8 = 8;
+
+/// A multiple of all numbers up to 16.
+const SMALL_ORDERS: u64 = 720_720;
 
 type Residue = Result<u64, NoResidue>;
 
@@ -77,9 +80,10 @@ impl<'a, 'b> Residues<'a, 'b> {
         self.seen & OPAQUE != 0
     }
 
-    /// Whether a variable occurred in an exponent: powers of roots of unity agree by chance often.
-    pub(super) const fn has_symbolic_exponent(&self) -> bool {
-        self.seen & SYMBOLIC_EXPONENT != 0
+    /// Whether a variable occurred in an exponent of a root of unity: such powers often agree by
+    /// chance.
+    pub(super) const fn has_root_of_unity(&self) -> bool {
+        self.seen & ROOT_OF_UNITY != 0
     }
 
     /// The residue of an expression.
@@ -171,6 +175,9 @@ impl<'a, 'b> Residues<'a, 'b> {
             if base == 0 {
                 return Err(NoResidue::Point);
             }
+            if power(base, SMALL_ORDERS, m) == 1 {
+                self.seen |= ROOT_OF_UNITY;
+            }
             return Ok(power(base, exponent, m));
         }
         self.seen |= OPAQUE;
@@ -201,10 +208,7 @@ impl<'a, 'b> Residues<'a, 'b> {
                 .value
                 .is_int()
                 .then(|| reduce(number.value.numerator(), m)),
-            Expr::Symbol(name) => {
-                self.seen |= SYMBOLIC_EXPONENT;
-                Some(self.symbol(name, m))
-            }
+            Expr::Symbol(name) => Some(self.symbol(name, m)),
             Expr::Sum(parts) | Expr::Product(parts) => {
                 let sum = matches!(expr, Expr::Sum(_));
                 let mut result = u64::from(!sum);

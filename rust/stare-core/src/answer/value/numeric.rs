@@ -113,7 +113,7 @@ fn agree(left: &Complex, right: &Complex, rest: &Complex, bits: i64) -> bool {
 pub(super) const POINTS: u64 = 18;
 
 /// So many points hold one of every kind.
-const KINDS: u64 = 9;
+const KINDS: u64 = 10;
 
 /// Points that must agree.
 const AGREEING: u32 = 6;
@@ -128,6 +128,7 @@ const POINT_LADDER: [usize; 2] = [192, 512];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Natural,
+    SmallNatural,
     Negative,
     /// Between 0 and 1, or between 0 and -1.
     Small(Sign),
@@ -142,25 +143,30 @@ enum Sign {
     Any,
 }
 
-/// Two natural numbers first, then all kinds in turn.
+/// The first two make up keys, so a fraction is among them: denominators often have integer roots,
+/// which need not be there in another form of the same function.
 const fn kind(point: u64) -> Kind {
     match point {
-        0 | 1 => Kind::Natural,
-        2 => Kind::Negative,
-        _ => match point % 6 {
+        0 => Kind::Natural,
+        1 => Kind::Large(Sign::Plus),
+        2 | 4 => Kind::SmallNatural,
+        3 => Kind::Negative,
+        _ => match point % 5 {
             0 => Kind::Small(Sign::Plus),
             1 => Kind::Large(Sign::Plus),
             2 => Kind::Small(Sign::Any),
             3 => Kind::Small(Sign::Minus),
-            4 => Kind::Large(Sign::Any),
-            _ => Kind::Large(Sign::Plus),
+            _ => Kind::Large(Sign::Any),
         },
     }
 }
 
 /// Whether variables are integers at a point.
 const fn whole(point: u64) -> bool {
-    matches!(kind(point), Kind::Natural | Kind::Negative)
+    matches!(
+        kind(point),
+        Kind::Natural | Kind::SmallNatural | Kind::Negative
+    )
 }
 
 /// The value of a variable at a point.
@@ -174,6 +180,7 @@ fn coordinate(name: &str, point: u64) -> Value {
     };
     let value = match kind(point) {
         Kind::Natural => RBig::from(2 + word % 1000),
+        Kind::SmallNatural => RBig::from(2 + word % 11),
         Kind::Negative => -RBig::from(2 + word % 1000),
         Kind::Small(sign) => signed(fraction, sign),
         Kind::Large(sign) => signed(fraction * RBig::from(4) + RBig::ONE, sign),

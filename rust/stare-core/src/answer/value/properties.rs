@@ -8,9 +8,8 @@ use proptest::prelude::*;
 
 use super::ball::{signed, Ball};
 use super::mag::Mag;
-use super::tests::{
-    add, c, cos, decide, div, e, f, i, ln, mul, n, neg, pi, pow, sin, sqrt, sub, var,
-};
+use super::tests::decide;
+use super::trees::{add, c, cos, div, e, f, i, ln, mul, n, neg, pi, pow, sin, sqrt, sub, var};
 use super::{compare, elementary, exact, key, order, proportion, variables, within, Tolerance};
 use crate::answer::limits::Budget;
 use crate::answer::tree::{Bound, BoundOperator, Constant, Expr, Function};

@@ -68,7 +68,7 @@ fn modulo(prime: Prime, left: &Expr, right: &Expr, budget: &mut Budget) -> Facto
             .value(left)
             .and_then(|left| Ok((left, run.value(right)?)));
         opaque |= run.is_opaque();
-        if run.has_symbolic_exponent() {
+        if run.has_root_of_unity() {
             wanted = EXPONENT_POINTS;
         }
         match pair {

@@ -60,6 +60,7 @@ const TREES: &[(&str, &str)] = &[
         r"f^{-1}(x)=x+1",
         "(relation (apply f^{-1} x) Equal (+ x 1))",
     ),
+    ("p_Y(y)=y^2", "(relation (apply p_Y y) Equal (^ y 2))"),
     (r"\Gamma(\frac12)", "(apply Gamma (/ 1 2))"),
     (r"\frac{dy}{dx}=ky", "(relation dy/dx Equal (* k y))"),
     (r"y''+y=0", "(relation (+ y'' y) Equal 0)"),
