@@ -24,8 +24,6 @@ pub(super) fn is_atom(name: &str) -> bool {
                 | "int"
                 | "lim"
                 | "mathbb"
-                | "boxed"
-                | "fbox"
                 | "partial"
                 | "nabla"
                 | "R"
@@ -158,7 +156,10 @@ impl<'a> Parser<'a> {
                 Function::Root,
                 vec![self.argument()?, integer(3)],
             )),
-            "boxed" | "fbox" => self.argument(),
+            "boxed" | "fbox" => {
+                let content = self.argument()?;
+                self.finished(content)
+            }
             "sum" | "prod" | "int" | "lim" => self.bound(name),
             "mathbb" | "R" | "Z" | "Q" | "N" | "C" => self.blackboard(name),
             "partial" | "nabla" => {
@@ -171,7 +172,7 @@ impl<'a> Parser<'a> {
                 Function::Binomial,
                 vec![self.argument()?, self.argument()?],
             )),
-            _ if tables::is_font(name) => self.font(),
+            _ if tables::is_font(name) => self.font(name),
             _ if tables::is_accent(name) => self.accent(name),
             _ => Err(SyntaxError::Unreadable),
         }

@@ -66,6 +66,9 @@ impl Parser<'_> {
         from: usize,
         to: usize,
     ) -> Parsed<Option<(usize, Vec<Answer>)>> {
+        if let Some(split) = self.bracketed_condition(from, to)? {
+            return Ok(Some(split));
+        }
         let mut at = from;
         while at < to {
             let Some(token) = self.token(at) else { break };
@@ -92,6 +95,29 @@ impl Parser<'_> {
             at += 1;
         }
         Ok(None)
+    }
+
+    /// `k\pi (k \in \mathbb{Z})`.
+    fn bracketed_condition(
+        &mut self,
+        from: usize,
+        to: usize,
+    ) -> Parsed<Option<(usize, Vec<Answer>)>> {
+        let last = to.wrapping_sub(1);
+        let Some(token) = self
+            .token(last)
+            .filter(|token| token.kind == Kind::Close(b'('))
+        else {
+            return Ok(None);
+        };
+        let open = token.partner;
+        let membership = self.variable(open + 1).is_some()
+            && self.kind(open + 2) == Some(Kind::Relation(Operator::In));
+        if open <= from || !membership {
+            return Ok(None);
+        }
+        let condition = self.part(open + 1, last)?;
+        Ok(Some((self.before_comma(from, open), vec![condition])))
     }
 
     /// `at`, or the comma before it.

@@ -34,7 +34,11 @@ impl Parser<'_> {
                 break;
             }
             if !terms.is_empty() && matches!(sign, Some(Sign::Plus | Sign::Minus)) {
-                // `14 + -1`.
+                // `14 + -1`, but `1--2` is a range.
+                let range = sign == Some(Sign::Minus) && self.tight();
+                if self.is(Kind::Mark(b'-')) && range {
+                    return Err(SyntaxError::Unreadable);
+                }
                 if let Some(Sign::Minus) = self.sign() {
                     sign = Some(if sign == Some(Sign::Plus) {
                         Sign::Minus
@@ -101,7 +105,10 @@ impl Parser<'_> {
                     factors.push(self.factor()?);
                 }
                 Some(_) if self.starts_factor() => {
-                    if self.token(self.at).is_some_and(|token| token.apart) {
+                    let power = matches!(factors.last(), Some(Expr::Power(base, _)) if is_function_name(base));
+                    let iterated = power && self.is(Kind::Open(b'(')) && self.tight();
+                    // `f^2(x)`: a power or an iterate.
+                    if iterated || self.token(self.at).is_some_and(|token| token.apart) {
                         return Err(SyntaxError::Unreadable);
                     }
                     let next = self.last_kind();
@@ -377,6 +384,10 @@ fn is_number(expr: &Expr) -> bool {
         Expr::Negate(inner) => matches!(**inner, Expr::Number(_)),
         _ => false,
     }
+}
+
+fn is_function_name(expr: &Expr) -> bool {
+    matches!(expr, Expr::Symbol(name) if matches!(&**name, "f" | "g"))
 }
 
 /// A sign before a term.

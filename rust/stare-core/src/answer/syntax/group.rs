@@ -1,6 +1,6 @@
 //! What stands in brackets: tuples, intervals, sets, matrices, cases.
 
-use super::super::tree::{Answer, Brackets, Constant, Expr, Interval, NamedSet};
+use super::super::tree::{Answer, Brackets, Constant, Expr, Interval, NamedSet, Operator};
 use super::parser::{Parsed, Parser};
 use super::token::Kind;
 use super::SyntaxError;
@@ -84,6 +84,11 @@ impl Parser<'_> {
         if from == to {
             return Ok(Answer::NamedSet(NamedSet::Empty));
         }
+        if let Some(Kind::Begin("array")) = self.kind(from) {
+            if self.closing(from + 1)? + 1 == to {
+                return self.cases(from + 2, to - 1);
+            }
+        }
         for mark in [b'|', b':'] {
             let bar = (from..to).find(|&at| self.kind(at) == Some(Kind::Mark(mark)));
             if let Some(bar) = bar {
@@ -141,6 +146,33 @@ impl Parser<'_> {
                 }
             }
             other => other,
+        };
+        // `\{x \in \mathbb{R} \mid x > 0\}`
+        let (element, condition) = match element {
+            Answer::Relation { sides, operators } => {
+                let Some(Answer::Expr(symbol @ Expr::Symbol(_))) = sides.first().cloned() else {
+                    return Ok(None);
+                };
+                if operators.as_slice() != [Operator::In] {
+                    return Ok(None);
+                }
+                let mut items = vec![Answer::Relation { sides, operators }];
+                match condition {
+                    Answer::List {
+                        items: more,
+                        braces: false,
+                    } => items.extend(more),
+                    other => items.push(other),
+                }
+                (
+                    Answer::Expr(symbol),
+                    Answer::List {
+                        items,
+                        braces: false,
+                    },
+                )
+            }
+            element => (element, condition),
         };
         let valid = match &condition {
             Answer::Relation { .. } | Answer::SetOperation(..) => true,
@@ -228,11 +260,25 @@ impl Parser<'_> {
         let mut pieces = Vec::new();
         let mut rows = self.split(from, to, |kind| kind == Kind::Mark(b'\\'));
         rows.retain(|&(from, to)| from < to);
+        let single = |&(from, to): &(usize, usize)| {
+            self.split(from, to, |kind| kind == Kind::Mark(b'&')).len() == 1
+        };
+        if rows.iter().all(single) {
+            return self.system(&rows);
+        }
         let last = rows.len().saturating_sub(1);
         for (row, &(from, to)) in rows.iter().enumerate() {
             let cells = self.split(from, to, |kind| kind == Kind::Mark(b'&'));
-            let &[(value, value_end), (condition, end)] = cells.as_slice() else {
-                return Err(SyntaxError::Unreadable);
+            let (value, value_end, condition, end) = match *cells.as_slice() {
+                [(value, value_end), (condition, end)] => (value, value_end, condition, end),
+                // `& if & x > 0`
+                [(value, value_end), (word, word_end), (condition, end)]
+                    if word_end == word + 1
+                        && matches!(self.kind(word), Some(Kind::Text("if" | "for" | "when"))) =>
+                {
+                    (value, value_end, condition, end)
+                }
+                _ => return Err(SyntaxError::Unreadable),
             };
             let value_end = if self.kind(value_end.wrapping_sub(1)) == Some(Kind::Mark(b',')) {
                 value_end - 1
@@ -246,6 +292,23 @@ impl Parser<'_> {
             Err(SyntaxError::Unreadable)
         } else {
             Ok(Answer::Piecewise(pieces))
+        }
+    }
+
+    /// Equations, one in a row, that all hold.
+    fn system(&mut self, rows: &[(usize, usize)]) -> Parsed<Answer> {
+        let mut items = Vec::new();
+        for &(from, to) in rows {
+            let comma = matches!(self.kind(to.wrapping_sub(1)), Some(Kind::Mark(b',' | b';')));
+            items.push(self.part(from, to - usize::from(comma))?);
+        }
+        if items.len() > 1 && items.iter().all(is_relation) {
+            Ok(Answer::List {
+                items,
+                braces: false,
+            })
+        } else {
+            Err(SyntaxError::Unreadable)
         }
     }
 

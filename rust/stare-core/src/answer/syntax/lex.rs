@@ -204,6 +204,22 @@ impl<'a> Lexer<'a> {
         } else {
             before
         };
+        let zero = self.rest().starts_with('0')
+            && self
+                .rest()
+                .bytes()
+                .nth(1)
+                .is_some_and(|b| b.is_ascii_digit());
+        if zero
+            && self
+                .tokens
+                .list
+                .last()
+                .is_some_and(|token| token.kind == Kind::Mark(b','))
+        {
+            // `1,00,000` and `1, 000` are no lists.
+            return Err(SyntaxError::Unreadable);
+        }
         let commas = self.groups && before != Some(&b',') && !self.in_tuple();
         let literal = number::scan(self.text, start, commas)?;
         if literal.spaced
@@ -240,6 +256,16 @@ impl<'a> Lexer<'a> {
     fn letters(&mut self) -> Result<(), SyntaxError> {
         let rest = self.rest();
         let start = self.at;
+        if let Some(half) = ["am", "pm"].into_iter().find(|half| {
+            let (first, dotted) = (half.as_bytes().first(), rest.as_bytes());
+            dotted.first().map(u8::to_ascii_lowercase).as_ref() == first
+                && dotted.get(1) == Some(&b'.')
+                && matches!(dotted.get(2), Some(b'm' | b'M'))
+                && !dotted.get(3).is_some_and(u8::is_ascii_alphabetic)
+        }) {
+            let point = usize::from(rest.as_bytes().get(3) == Some(&b'.'));
+            return self.push(Kind::Text(half), start, 3 + point);
+        }
         if self.words {
             // Words between maths, up to what is no word.
             let bytes = rest.as_bytes();
@@ -380,7 +406,7 @@ pub(super) fn named(run: &str) -> Option<Kind<'static>> {
         "pi" => Kind::Command("pi"),
         "sqrt" => Kind::Command("sqrt"),
         "cbrt" => Kind::Command("cbrt"),
-        "infinity" | "infty" | "oo" | "Infinity" => Kind::Command("infty"),
+        "infinity" | "infty" | "inf" | "oo" | "Infinity" => Kind::Command("infty"),
         "and" => Kind::Text("and"),
         "or" => Kind::Text("or"),
         _ => {

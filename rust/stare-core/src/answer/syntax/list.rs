@@ -6,7 +6,7 @@ use super::token::Kind;
 use super::{tables, SyntaxError};
 
 /// More words than this in an item of a list are prose.
-const ITEM_WORDS: usize = 3;
+const ITEM_WORDS: usize = 2;
 
 /// What stands between two items.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,6 +111,11 @@ impl Parser<'_> {
             } else {
                 return Err(SyntaxError::Unreadable);
             }
+        }
+        if matches!(items.as_slice(), [Answer::Words(first), _, ..] if matches!(&**first, "yes" | "no" | "true" | "false"))
+        {
+            // "Yes, it is".
+            return Err(SyntaxError::Unreadable);
         }
         let body = match (items.pop(), items.is_empty()) {
             (Some(only), true) => only,

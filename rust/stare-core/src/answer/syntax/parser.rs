@@ -58,6 +58,14 @@ impl<'a> Parser<'a> {
         self.token(self.at).map(|token| token.kind)
     }
 
+    /// The text of some tokens, without space.
+    pub(super) fn source(&self, from: usize, to: usize) -> String {
+        (from..to)
+            .filter_map(|at| self.tokens.list.get(at))
+            .filter_map(|token| self.tokens.text.get(token.start..token.end))
+            .collect()
+    }
+
     pub(super) fn is(&self, kind: Kind<'_>) -> bool {
         self.peek() == Some(kind)
     }

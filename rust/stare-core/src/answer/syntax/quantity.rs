@@ -11,6 +11,7 @@ const UNIT_WORDS: usize = 4;
 
 /// Words that change a value, or say that it is none.
 const VALUES: &[&str] = &[
+    "per",
     "hundred",
     "hundreds",
     "thousand",

@@ -103,10 +103,25 @@ impl Parser<'_> {
             let braces = self.kind(after + 1) == Some(Kind::Open(b'{'));
             let plus = self.kind(after + 1 + usize::from(braces)) == Some(Kind::Mark(b'+'));
             after += 2 + 2 * usize::from(braces);
-            if !(raised && plus && after == to) {
-                return Ok(None);
+            let raised_plus = plus
+                && after == to
+                && self.kind(after - 2 - 2 * usize::from(braces)) == Some(Kind::Mark(b'^'));
+            let above_zero = self.source(after - 2 - 2 * usize::from(braces), to) == "_{>0}";
+            positive = raised && (raised_plus || above_zero);
+            let marked = (from..to).any(|at| {
+                matches!(
+                    self.kind(at),
+                    Some(Kind::Mark(b'+' | b'-' | b'*') | Kind::Relation(_))
+                )
+            });
+            if !positive {
+                // `\mathbb{Z}_{\ge 0}`, `\mathbb{R}^*`: sets of their own.
+                return if marked && raised {
+                    Err(SyntaxError::Unreadable)
+                } else {
+                    Ok(None)
+                };
             }
-            positive = true;
         }
         Ok(match (name.as_str(), positive) {
             ("N", false) => Some(NamedSet::Naturals),

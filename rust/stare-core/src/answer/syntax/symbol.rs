@@ -156,16 +156,31 @@ impl Parser<'_> {
                 self.token(open + 1).map(|token| token.kind),
                 Some(Kind::Number(_) | Kind::Letter(_) | Kind::Named(_))
             );
-        let function = name.starts_with(['f', 'g', 'h', 'u'])
-            || name.starts_with(|c: char| c.is_ascii_uppercase())
-            || name.contains(['\'', '^'])
-            || matches!(name, "phi" | "psi" | "mu" | "sigma" | "tau");
-        let special = matches!(name, "Gamma" | "zeta" | "Phi" | "beta");
-        several
-            || special
+        let base = name.split(['_', '\'', '^']).next().unwrap_or(name);
+        let capital = base.len() == 1 && base.bytes().all(|b| b.is_ascii_uppercase());
+        let surely = matches!(base, "f" | "g" | "Gamma" | "zeta" | "Phi" | "beta")
             || name.ends_with("^{-1}")
-            || name.ends_with('\'')
-            || (single && function)
+            || name.ends_with('\'');
+        let likely = capital || matches!(base, "h" | "u" | "phi" | "psi" | "mu" | "sigma" | "tau");
+        several || surely || (likely && (single || self.applied_elsewhere(base)))
+    }
+
+    /// Whether a capital letter stands before a single letter or number in brackets somewhere: then
+    /// it is the name of a function everywhere.
+    fn applied_elsewhere(&self, name: &str) -> bool {
+        let list = &self.tokens.list;
+        list.windows(3).any(|window| {
+            let [letter, open, argument] = window else {
+                return false;
+            };
+            matches!(letter.kind, Kind::Letter(run) if run == name)
+                && open.kind == Kind::Open(b'(')
+                && !open.spaced
+                && matches!(argument.kind, Kind::Number(_) | Kind::Letter(_))
+                && list
+                    .get(open.partner)
+                    .is_some_and(|close| close.start == argument.end)
+        })
     }
 
     /// `\operatorname{erf}(x)`.
@@ -185,7 +200,7 @@ impl Parser<'_> {
     }
 
     /// `\mathbf{x}`: the same symbol, but unit vectors are no constants.
-    pub(super) fn font(&mut self) -> Parsed<Expr> {
+    pub(super) fn font(&mut self, command: &str) -> Parsed<Expr> {
         let open = self.at;
         let inner = if self.is(Kind::Open(b'{')) {
             open + 1
@@ -199,6 +214,10 @@ impl Parser<'_> {
                 let mut name = run.get(..1).unwrap_or("").to_owned();
                 self.decorate(&mut name)?;
                 return Ok(Expr::Symbol(name.into()));
+            }
+            if command.starts_with("over") {
+                // `\overrightarrow{AB}` is no product.
+                return Err(SyntaxError::Unreadable);
             }
         }
         self.argument()

@@ -319,9 +319,9 @@ pub(super) fn is_word(run: &str) -> bool {
         "no", "on", "or", "of", "if", "is", "in", "it", "to", "at", "as", "an", "am", "by", "be",
         "do", "go", "so", "up", "us", "we", "my", "me", "he", "and", "are", "for", "the", "not",
         "any", "all", "yes", "odd", "one", "two", "six", "ten", "red", "none", "can", "bad", "day",
-        "dne", "inf", "nan", "pm", "mod", "has", "its", "sum", "var", "cov", "det", "dim", "ker",
-        "let", "max", "min", "arg", "now", "out", "per", "set", "sat", "sun", "mon", "fri", "tue",
-        "was", "way", "who", "why", "you", "but", "use", "how", "few", "new", "her", "his", "him",
+        "dne", "nan", "pm", "mod", "has", "its", "sum", "var", "cov", "det", "dim", "ker", "let",
+        "max", "min", "arg", "now", "out", "per", "set", "sat", "sun", "mon", "fri", "tue", "was",
+        "way", "who", "why", "you", "but", "use", "how", "few", "new", "her", "his", "him",
     ];
     let lower = run.to_ascii_lowercase();
     WORDS.contains(&lower.as_str())
@@ -345,12 +345,26 @@ pub(super) fn is_algebra(run: &str) -> bool {
     run.len() <= 4 && variables && different && !is_word(run)
 }
 
+/// Whether a run of letters ends with a function and its argument, as `xsinx` does.
+pub(super) fn hides_function(run: &str) -> bool {
+    let Some(head) = run.strip_suffix('x') else {
+        return false;
+    };
+    ["sin", "cos", "tan", "ln", "log"]
+        .iter()
+        .any(|name| head.ends_with(name))
+}
+
 /// Whether a run of letters inside maths is read as a product.
 pub(super) fn is_product(run: &str) -> bool {
     match run.len() {
         0 | 1 => true,
         // `by` and `at` are products more often than words.
-        2 => !matches!(run, "or" | "of" | "is" | "if" | "no" | "on" | "in" | "to"),
+        2 => !matches!(
+            run,
+            "or" | "of" | "is" | "if" | "no" | "on" | "in" | "to" | "ii" | "iv" | "ix"
+        ),
+        3 if run == "iii" => false,
         3 => !is_word(run) && !run.contains("pi"),
         _ => is_algebra(run) || run == "abcde",
     }

@@ -41,7 +41,8 @@ impl Parser<'_> {
                 }
                 None => self.side(from, to)?,
             };
-            if matches!(&side, Answer::Words(words) if words.contains(' ')) {
+            let map = matches!(side, Answer::Ratio(_)) && operators.contains(&Operator::Arrow);
+            if map || matches!(&side, Answer::Words(words) if words.contains(' ')) {
                 // "The mode is x = 0" is prose.
                 return Err(SyntaxError::Unreadable);
             }
@@ -262,6 +263,9 @@ impl Parser<'_> {
                     text.push_str(words);
                 }
                 Kind::Letter(run) => {
+                    if super::tables::hides_function(run) {
+                        return None;
+                    }
                     certain |= !token.glued && !super::tables::is_product(run);
                     text.push_str(run.get(..1)?);
                 }

@@ -53,7 +53,8 @@ pub(super) fn read(bare: Bare<'_>) -> Option<Answer> {
         return None;
     }
     let maths = |run: &str| {
-        run.chars().count() == 1
+        tables::hides_function(run)
+            || run.chars().count() == 1
             || (run.is_ascii() && (lex::is_named(run) || tables::is_algebra(run)))
     };
     let certain = if bare.worded {
@@ -88,6 +89,9 @@ fn choice(text: &str, worded: bool) -> Option<char> {
     };
     let letter = inner.chars().next().filter(char::is_ascii_uppercase)?;
     let rest = inner.get(1..)?;
+    if rest == ")" && letter <= 'H' && !bracketed {
+        return Some(letter);
+    }
     if bracketed {
         let rest = rest.strip_prefix(')')?;
         let behind = rest.trim_start_matches([' ', '}']);

@@ -160,6 +160,7 @@ const GROUPS: &[&[&str]] = &[
         r"$x=k\pi$, where $k$ is an integer",
         r"$x=k\pi$, $k$ any integer",
         r"$x=k\pi$ for any integer $k$",
+        r"x=k\pi \ (k\in\mathbb{Z})",
     ],
     &[
         r"\{x \mid x>1\}",
@@ -211,6 +212,8 @@ const GROUPS: &[&[&str]] = &[
         r"\text{4:30 p.m.}",
         "4:30 PM",
         r"4\!:\!30 \text{ p.m.}",
+        "4:30 p.m.",
+        "4:30 pm",
     ],
     &["3:5", "3 : 5", r"3\colon 5"],
     &["No", "no.", r"\text{No}", r"\textbf{NO}", r"\mathrm{no}"],

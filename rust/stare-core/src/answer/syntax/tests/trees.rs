@@ -139,6 +139,22 @@ const TREES: &[(&str, &str)] = &[
         "5 apples and 3 oranges",
         "(list (quantity 5 words \"apples\") (quantity 3 words \"oranges\"))",
     ),
+    ("f(x+1)", "(apply f (+ x 1))"),
+    ("P(1+r)^2", "(* P (^ (+ 1 r) 2))"),
+    ("F(2x)+F(1)", "(+ (apply F (* 2 x)) (apply F 1))"),
+    (r"\mathbb{Z}_{>0}", "PositiveIntegers"),
+    (
+        r"\left\{\begin{array}{l}x=1\\y=2\end{array}\right.",
+        "(list (relation x Equal 1) (relation y Equal 2))",
+    ),
+    (
+        r"f(x)=\left\{\begin{array}{rll}1 & \text { if } & x>0 \\ 0 & \text { if } & x \le 0\end{array}\right.",
+        "(relation (apply f x) Equal (cases [1 if (relation x Greater 0)] [0 if (relation x LessEqual 0)]))",
+    ),
+    (
+        r"\{x \in \mathbb{R} \mid x > 0\}",
+        "(set-of x | (list (relation x In Reals) (relation x Greater 0)))",
+    ),
     ("3 men", "(quantity 3 words \"men\")"),
     (r"9\text{ min}", "(quantity 9 unit \"min\")"),
     (r"\text{A5}_{11}", "(base a5 11)"),
