@@ -158,12 +158,17 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// Take off what exact arithmetic costs.
     fn charge_exact(&mut self, left: &Gaussian, right: &Gaussian) -> Result<(), Trouble> {
         let size = left.size().max(right.size());
+        let times = if left.im.is_zero() && right.im.is_zero() {
+            1
+        } else {
+            6
+        };
         let whole = |value: &Gaussian| value.re.is_int() && value.im.is_int();
         if whole(left) && whole(right) {
             // No common divisors.
-            return self.charge(size / 4, 1);
+            return self.charge(size / 4, times);
         }
-        self.charge(size, 1)
+        self.charge(size, 2 * times)
     }
 
     /// A ball of the evaluator's precision.

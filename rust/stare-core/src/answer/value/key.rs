@@ -27,6 +27,9 @@ const RATIONAL_TOP: i64 = 256;
 /// Bits of a short denominator.
 const DENOMINATOR_BITS: usize = 64;
 
+/// Operations that it takes to tell a rational, and to write it out.
+const WRITING: u64 = 40;
+
 /// Points whose values make up the key of an expression.
 const KEY_POINTS: usize = 2;
 
@@ -93,6 +96,7 @@ fn at<'a>(
         if run.off_domain && run.has_variables() {
             return None;
         }
+        run.charge(bits, WRITING).ok()?;
         match value {
             Ok(Value::Exact(value)) => return Some(gaussian(&value)),
             Ok(Value::Approx(value)) => {
