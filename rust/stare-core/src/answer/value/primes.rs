@@ -31,6 +31,11 @@ impl Primes {
         Self { state }
     }
 
+    /// A word that depends on both sides, and not on their order.
+    pub(super) const fn seed(&self) -> u64 {
+        self.state.lanes[0]
+    }
+
     /// The next one.
     pub(super) fn next(&mut self, budget: &mut Budget) -> Result<Prime, Spent> {
         budget.charge(COST)?;
