@@ -47,7 +47,7 @@ fn binary(run: Run<'_, '_, '_>, function: Function, x: &Value, y: &Value) -> Eva
                 return Err(Trouble::Unknown);
             };
             // Zero by custom, but not in formulas with factorials.
-            run.off_domain |= k > n && run.has_variables();
+            run.off_domain |= (k > n || *k < IBig::ZERO) && run.has_variables();
             if function == Function::Binomial {
                 run.spend(integers::binomial_cost(n, k))?;
                 match integers::binomial(n, k) {

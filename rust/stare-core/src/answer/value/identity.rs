@@ -79,11 +79,10 @@ pub(super) fn compare(
             }
         }
         match numeric::overlap(left, right, variables, seed, budget) {
-            Some(true) => {}
             Some(false) => return Identity::Unknown,
             // Something undefined may have cancelled out.
             None if test.seen.unlike => return Identity::Unknown,
-            None => {}
+            Some(true) | None => {}
         }
     }
     if test.seen.opaque && !test.seen.factorials {
@@ -95,6 +94,7 @@ pub(super) fn compare(
 
 /// What occurred on the way.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Seen {
     /// Something was not looked into.
     opaque: bool,

@@ -157,7 +157,7 @@ fn is_prime(n: u64) -> bool {
 
 /// A square root of -1 modulo a prime that is 1 modulo 4.
 fn imaginary(prime: u64) -> u64 {
-    (2..)
+    (2..prime)
         .map(|base| power(base, (prime - 1) / 4, prime))
         .find(|root| power(*root, 2, prime) == prime - 1)
         .unwrap_or(1)
