@@ -46,13 +46,16 @@ fn binary(run: Run<'_, '_, '_>, function: Function, x: &Value, y: &Value) -> Eva
             let (Some(n), Some(k)) = (x.as_integer(), y.as_integer()) else {
                 return Err(Trouble::Unknown);
             };
-            run.spend(integers::product_cost(k))?;
+            // Zero by custom, but not in formulas with factorials.
+            run.off_domain |= (k > n || *k < IBig::ZERO) && run.has_variables();
             if function == Function::Binomial {
+                run.spend(integers::binomial_cost(n, k))?;
                 match integers::binomial(n, k) {
                     Some(value) => Ok(Value::integer(value)),
                     None => factorial::binomial(run, n, k),
                 }
             } else {
+                run.spend(integers::product_cost(k))?;
                 match integers::permutations(n, k) {
                     Some(value) => Ok(Value::integer(value)),
                     None => factorial::permutations(run, n, k),
@@ -97,7 +100,8 @@ fn unary(run: Run<'_, '_, '_>, function: Function, x: &Value) -> Evaluated {
             };
             match exact {
                 Some(value) => Ok(Value::integer(value)),
-                None if double => Err(Trouble::Limit),
+                None if double && *n > IBig::ZERO => Err(Trouble::Limit),
+                None if double => Err(Trouble::Unknown),
                 None => factorial::factorial(run, n),
             }
         }

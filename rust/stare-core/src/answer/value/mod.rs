@@ -3,8 +3,9 @@
 //! - [`exact`](mod@exact), [`integers`]: rationals of bounded size.
 //! - [`ball`], [`complex`], [`elementary`]: numbers known to lie within a radius.
 //! - [`evaluate`], [`power`], [`functions`], [`inverse`], [`factorial`]: from trees to such numbers.
-//! - [`field`], [`modular`], [`identity`]: from trees to residues modulo primes.
-//! - [`numeric`]: constants, and expressions at points.
+//! - [`field`], [`primes`], [`modular`], [`combinatorics`], [`identity`]: from trees to residues
+//!   modulo primes.
+//! - [`points`], [`numeric`]: constants, and expressions at points.
 
 use std::cmp::Ordering;
 
@@ -15,6 +16,7 @@ use super::tree::Expr;
 use super::verdict::Reason;
 
 mod ball;
+mod combinatorics;
 mod compare;
 mod complex;
 mod decimal;
@@ -31,9 +33,9 @@ mod key;
 mod mag;
 mod modular;
 mod numeric;
+mod points;
 mod power;
-#[cfg(test)]
-mod properties;
+mod primes;
 mod proportion;
 mod symbols;
 #[cfg(test)]
