@@ -5,7 +5,7 @@ use dashu_ratio::RBig;
 
 /// Exponents of length, mass, time, money (dollars), calendar months, electric current, data,
 /// euros, pounds sterling, angle.
-type Dimension = [i8; 10];
+type Dimension<T = i8> = [T; 10];
 
 const NONE: Dimension = [0; 10];
 const LENGTH: Dimension = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -247,6 +247,19 @@ pub fn convert(from: &str, to: &str) -> Option<Conversion> {
     } else {
         Conversion::Incompatible
     })
+}
+
+/// A canonical unit in base units: how many of them, and which, with their exponents. Dollars and
+/// radians are not named: a bare number is meant as those. `None` if the unit is not known.
+pub(super) fn base(unit: &str) -> Option<(RBig, String)> {
+    const NAMES: Dimension<&str> = ["m", "kg", "s", "", "month", "A", "bit", "euro", "pound", ""];
+    let (dimension, scale) = measure(unit)?;
+    let named = NAMES.iter().zip(dimension);
+    let factors: Vec<_> = named
+        .filter(|(name, power)| !name.is_empty() && *power != 0)
+        .map(|(name, power)| format!("{name}^{power}"))
+        .collect();
+    Some((scale, factors.join(" ")))
 }
 
 /// Dimension and scale of a canonical unit.

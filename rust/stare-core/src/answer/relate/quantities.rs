@@ -203,10 +203,18 @@ fn same_words(left: &Unit, right: &Unit) -> bool {
     matches!((left, right), (Unit::Words(a), Unit::Words(b)) if same_unit_words(a, b))
 }
 
-/// The number that stands for a quantity in its key: units are dropped, percent are hundredths.
-pub(super) fn plain_value(value: &Answer, unit: &Unit) -> Answer {
-    match unit {
-        Unit::Percent => over_hundred(value),
-        Unit::Degree | Unit::Known(_) | Unit::Words(_) => value.clone(),
+/// What stands for a quantity in its key: the number in base units, and those if they count.
+pub(super) fn canonical(value: &Answer, unit: &Unit) -> (Answer, Option<String>) {
+    let base = match unit {
+        Unit::Percent => return (over_hundred(value), None),
+        Unit::Known(name) => units::base(name),
+        Unit::Degree | Unit::Words(_) => None,
+    };
+    match (base, value) {
+        (Some((factor, unit)), Answer::Expr(number)) => {
+            let number = Answer::Expr(product(&rational(factor), number));
+            (number, Some(unit).filter(|unit| !unit.is_empty()))
+        }
+        _ => (value.clone(), None),
     }
 }
