@@ -11,6 +11,7 @@ use super::names::{named, symbol_of};
 use super::numerals::{base_value, moment, reduced, Moment};
 use super::polynomial::Polynomial;
 use super::quantities::canonical;
+use super::scalars::varies;
 use super::{chains, normal, regions, text, vocabulary, Context};
 
 /// A text that is the same for equal answers and, where decidable, only for them. Always there: an
@@ -140,7 +141,9 @@ fn expression(context: &mut Context<'_>, expr: &Expr) -> String {
     match infinity(expr) {
         Some(true) => "inf".to_owned(),
         Some(false) => "-inf".to_owned(),
-        None => value::key(expr, context.budget).unwrap_or_else(|| text::expression(expr)),
+        None => value::key(expr, context.budget)
+            .filter(|key| key.starts_with('f') || !varies(context, expr))
+            .unwrap_or_else(|| text::expression(expr)),
     }
 }
 

@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use dashu_ratio::RBig;
 
-use super::super::tree::{Constant, Expr};
+use super::super::tree::{Constant, Expr, Function};
 use super::super::value;
-use super::edit::{is_constant, map, mentions, substitute};
+use super::edit::{integer, is_constant, map, mentions, quotient, substitute};
 use super::linear::linear;
 use super::Context;
 
@@ -115,8 +115,16 @@ impl Lattices {
 
 /// A rational number, or the rational coefficient of pi.
 fn coefficient(context: &mut Context<'_>, expr: &Expr) -> Option<(RBig, bool)> {
-    let expr = map(expr, &mut |node| {
-        matches!(node, Expr::Constant(Constant::Pi)).then(|| Expr::Symbol(PI.into()))
+    let expr = map(expr, &mut |node| match node {
+        Expr::Constant(Constant::Pi) => Some(Expr::Symbol(PI.into())),
+        Expr::Call(Function::Degrees, items) => {
+            let degrees = items.first()?.clone();
+            Some(Expr::Product(vec![
+                Expr::Symbol(PI.into()),
+                quotient(&degrees, &integer(180)),
+            ]))
+        }
+        _ => None,
     });
     if !mentions(&expr, PI) {
         return Some((value::exact(&expr, context.budget)?, false));

@@ -30,6 +30,7 @@ mod regions;
 mod relations;
 mod samples;
 mod scalars;
+mod signs;
 mod text;
 mod vocabulary;
 mod words;

@@ -2,9 +2,10 @@
 //! chains of `>` turned round, names moved to the left.
 
 use super::super::tree::{Answer, Brackets, Expr, NamedSet, Operator, SetOperator, Symbol, Unit};
-use super::edit::{any, infinity, map, map_answer, mentions, negate, visit};
+use super::edit::{infinity, mentions};
 use super::intervals::as_interval;
 use super::names::{is_name, symbol_of};
+use super::signs::signs;
 
 /// The word behind a list that makes it a tuple.
 const RESPECTIVELY: &str = "respectively";
@@ -58,42 +59,6 @@ pub(super) fn answer(tree: &Answer) -> Answer {
         | Answer::Choice(_)
         | Answer::NamedSet(_) => tree.clone(),
     }
-}
-
-/// Expand `\pm` into both values, if it is clear which signs go together: there is one, or a `\mp`
-/// says so. Else nothing is changed.
-fn signs(tree: &Answer) -> Answer {
-    let (mut plus, mut minus) = (0_usize, 0_usize);
-    visit(tree, &mut |expr| {
-        any(expr, &mut |node| {
-            if let Expr::PlusMinus { plus_first, .. } = node {
-                *(if *plus_first { &mut plus } else { &mut minus }) += 1;
-            }
-            false
-        });
-    });
-    if plus + minus != 1 && (plus == 0 || minus == 0) {
-        return tree.clone();
-    }
-    let with = |upper| map_answer(tree, &mut |expr| choose(expr, upper));
-    Answer::List {
-        items: vec![with(true), with(false)],
-        braces: false,
-    }
-}
-
-fn choose(expr: &Expr, upper: bool) -> Expr {
-    map(expr, &mut |node| match node {
-        Expr::PlusMinus { plus_first, term } => {
-            let term = choose(term, upper);
-            Some(if *plus_first == upper {
-                term
-            } else {
-                negate(term)
-            })
-        }
-        _ => None,
-    })
 }
 
 /// The normal form of an item of a tuple: its signs belong to the whole tuple.
