@@ -18,6 +18,8 @@ enum Last {
     Number,
     /// A letter.
     Letter,
+    /// A factorial.
+    Factorial,
     /// A function whose argument has no brackets.
     OpenCall,
     /// A denominator behind a plain slash; true if it and what it divides are literal numbers.
@@ -76,6 +78,7 @@ impl Parser<'_> {
     pub(super) fn product(&mut self) -> Parsed<Expr> {
         let mut last = self.last_kind();
         let mut factors = vec![self.factor()?];
+        last = self.behind(last);
         loop {
             self.step()?;
             if self.open_end == self.at {
@@ -86,6 +89,7 @@ impl Parser<'_> {
                     self.at += 1;
                     last = self.last_kind();
                     factors.push(self.signed_factor()?);
+                    last = self.behind(last);
                 }
                 Some(Kind::Mark(b'/')) => {
                     self.at += 1;
@@ -130,13 +134,14 @@ impl Parser<'_> {
                     // `3 x 4`: a sign of multiplication or a variable.
                     let crossed =
                         next == Last::Number && last == Last::Letter && !power && self.crossed();
-                    let number_after =
-                        next == Last::Number && matches!(last, Last::Number | Last::Slash(_));
+                    let number_after = next == Last::Number
+                        && (matches!(last, Last::Number | Last::Slash(_))
+                            || (last == Last::Factorial && !self.before_factorial()));
                     if tight_digit || crossed || number_after || last == Last::Slash(false) {
                         return Err(SyntaxError::Unreadable);
                     }
-                    last = next;
                     factors.push(self.factor()?);
+                    last = self.behind(next);
                 }
                 _ => break,
             }
@@ -153,6 +158,21 @@ impl Parser<'_> {
                 .map(|token| token.kind)
         };
         matches!(kind(1), Some(Kind::Letter("x" | "X"))) && matches!(kind(2), Some(Kind::Number(_)))
+    }
+
+    /// What a factor left behind that started with `last` and ends before the cursor.
+    fn behind(&self, last: Last) -> Last {
+        let before = self.at.checked_sub(1).and_then(|at| self.token(at));
+        match before.map(|token| token.kind) {
+            Some(Kind::Mark(b'!')) => Last::Factorial,
+            _ => last,
+        }
+    }
+
+    /// Whether the number at the cursor has a factorial: `7!7!` is a product.
+    fn before_factorial(&self) -> bool {
+        self.token(self.at + 1)
+            .is_some_and(|token| token.kind == Kind::Mark(b'!'))
     }
 
     /// Whether the letter at the cursor is a sign of multiplication: `1.6 x 10^{-19}`.

@@ -303,6 +303,16 @@ impl<'a> Lexer<'a> {
             self.at += length + 1;
             return Ok(());
         }
+        if length > 1 && tail.starts_with('{') && !is_named(run) {
+            // A command without its backslash.
+            if !(tables::is_fraction(run) || tables::is_binomial(run)) {
+                return Err(SyntaxError::Unreadable);
+            }
+            self.push(Kind::Command(run), start, length)?;
+            self.argument_taken();
+            self.arguments = 2;
+            return Ok(());
+        }
         if length > 1 && self.arguments == 0 {
             if let Some(kind) = named(run) {
                 return self.push(kind, start, length);

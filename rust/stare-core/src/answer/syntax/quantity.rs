@@ -207,6 +207,10 @@ impl Parser<'_> {
                         return Some(at);
                     }
                 }
+                // `15.6$m/s$`
+                Kind::Letter(run) if counted && token.apart && units::canonical(run).is_some() => {
+                    return Some(at);
+                }
                 Kind::Letter(run) if counted && !token.glued && run.len() > 1 => {
                     // `3 men` is no product.
                     let word = match run.len() {
@@ -240,13 +244,13 @@ impl Parser<'_> {
             let source = self.tokens.text.get(token.start..token.end).unwrap_or("");
             match token.kind {
                 Kind::Text(text) => {
-                    if !name.is_empty() && !name.ends_with('/') {
+                    if !name.is_empty() && !name.ends_with(['/', '*']) {
                         name.push(' ');
                     }
                     name.push_str(text);
                 }
                 Kind::Letter(run) => {
-                    if token.spaced && !name.is_empty() && !name.ends_with('/') {
+                    if token.spaced && !name.is_empty() && !name.ends_with(['/', '*']) {
                         name.push(' ');
                     }
                     name.push_str(run.get(..1).unwrap_or(""));
@@ -260,6 +264,10 @@ impl Parser<'_> {
                     name.push_str(source);
                 }
                 Kind::Mark(b'-') => name.push('-'),
+                Kind::Mark(b'*') => {
+                    plain_words = false;
+                    name.push('*');
+                }
                 Kind::Open(b'{') | Kind::Close(b'{') => {}
                 _ => return Err(SyntaxError::Unreadable),
             }
@@ -270,7 +278,13 @@ impl Parser<'_> {
             .list
             .get(from)
             .is_some_and(|token| !token.spaced && matches!(token.kind, Kind::Letter(_)));
-        if tight && matches!(name.as_str(), "mg" | "in" | "kg") {
+        let thousand = name == "K"
+            && self
+                .tokens
+                .list
+                .get(from)
+                .is_some_and(|token| !token.spaced);
+        if thousand || tight && matches!(name.as_str(), "mg" | "in" | "kg") {
             return Err(SyntaxError::Unreadable);
         }
         let name = name.trim();
