@@ -7,10 +7,12 @@
 
 mod atom;
 mod bound;
+mod bracket;
 mod call;
 mod command;
 mod condition;
 mod expr;
+mod factor;
 mod group;
 mod lex;
 mod list;
