@@ -97,7 +97,9 @@ impl Parser<'_> {
             // The sign belongs to the last term of a sum, and to the argument of a function.
             let apart = |kind: Kind<'_>| is_term_sign(kind) || matches!(kind, Kind::Function(_));
             let function = matches!(self.kind(from), Some(Kind::Function(_)));
-            let single = !function && self.split(from + 1, end, apart).len() == 1;
+            let sign = self.kind(from).is_some_and(is_term_sign);
+            let start = from + usize::from(sign);
+            let single = !function && self.split(start, end, apart).len() == 1;
             if !single {
                 return Ok(None);
             }
