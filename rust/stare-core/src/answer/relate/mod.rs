@@ -6,6 +6,7 @@
 
 mod boolean;
 mod chains;
+mod dictionary;
 mod edit;
 mod elements;
 mod equations;
@@ -14,6 +15,7 @@ mod inequalities;
 mod intervals;
 mod key;
 mod kinds;
+mod lattices;
 mod linear;
 mod lists;
 mod matching;

@@ -1,10 +1,13 @@
 //! One shape for answers that are written in several: `\pm` expanded, units moved to the numbers,
 //! chains of `>` turned round, names moved to the left.
 
-use super::super::tree::{Answer, Expr, NamedSet, Operator, SetOperator, Symbol};
+use super::super::tree::{Answer, Brackets, Expr, NamedSet, Operator, SetOperator, Symbol, Unit};
 use super::edit::{any, infinity, map, map_answer, mentions, negate, visit};
 use super::intervals::as_interval;
 use super::names::{is_name, symbol_of};
+
+/// The word behind a list that makes it a tuple.
+const RESPECTIVELY: &str = "respectively";
 
 /// The normal form of an answer.
 pub(super) fn answer(tree: &Answer) -> Answer {
@@ -102,7 +105,7 @@ fn answer_inside(item: &Answer) -> Answer {
 }
 
 /// A unit behind several values belongs to each of them.
-fn quantity(value: Answer, unit: &super::super::tree::Unit) -> Answer {
+fn quantity(value: Answer, unit: &Unit) -> Answer {
     let each = |items: Vec<Answer>| -> Vec<Answer> {
         items.into_iter().map(|item| quantity(item, unit)).collect()
     };
@@ -132,13 +135,37 @@ fn quantity(value: Answer, unit: &super::super::tree::Unit) -> Answer {
 fn list(items: &[Answer], braces: bool) -> Answer {
     let mut flat = Vec::with_capacity(items.len());
     for item in items {
-        match answer(item) {
-            Answer::List {
-                items,
-                braces: false,
-            } => flat.extend(items),
-            other => flat.push(other),
+        match (item, answer(item)) {
+            // The set of a set is not that set.
+            (Answer::List { braces: true, .. }, inner)
+                if braces && !matches!(inner, Answer::List { .. } | Answer::NamedSet(_)) =>
+            {
+                flat.push(Answer::List {
+                    items: vec![inner],
+                    braces,
+                });
+            }
+            (
+                _,
+                Answer::List {
+                    items,
+                    braces: false,
+                },
+            ) => flat.extend(items),
+            (_, other) => flat.push(other),
         }
+    }
+    if let ([Answer::NamedSet(_) | Answer::List { .. }], true) = (flat.as_slice(), braces) {
+        return Answer::List {
+            items: flat,
+            braces,
+        };
+    }
+    if in_order(&mut flat) {
+        return Answer::Tuple {
+            items: flat,
+            brackets: Brackets::Round,
+        };
     }
     if let Some(together) = same_name(&flat) {
         return together;
@@ -153,6 +180,21 @@ fn list(items: &[Answer], braces: bool) -> Answer {
                 braces,
             }
         }
+    }
+}
+
+/// Take "respectively" off the last item; whether it was there.
+fn in_order(items: &mut [Answer]) -> bool {
+    let size = items.len();
+    let Some(last) = items.last_mut().filter(|_| size > 1) else {
+        return false;
+    };
+    match last {
+        Answer::Quantity(value, Unit::Words(words)) if &**words == RESPECTIVELY => {
+            *last = (**value).clone();
+            true
+        }
+        _ => false,
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
             Some(match lettered(bare, unit) {
                 Some((right, theirs)) => {
                     let quantity = both(context, (left, unit), (&right, &theirs));
-                    either(plain, quantity)
+                    either(plain, quantity, *unit == theirs)
                 }
                 None => plain,
             })
@@ -45,7 +45,7 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
             Some(match lettered(bare, unit) {
                 Some((left, mine)) => {
                     let quantity = both(context, (&left, &mine), (right, unit));
-                    either(plain, quantity)
+                    either(plain, quantity, mine == *unit)
                 }
                 None => plain,
             })
@@ -87,12 +87,13 @@ fn lettered(answer: &Answer, other: &Unit) -> Option<(Answer, Unit)> {
 }
 
 /// The letter behind a number is a variable or a unit: equal in one reading is equal, since the
-/// other side has a unit; different only in both.
-fn either(variable: Reason, quantity: Reason) -> Reason {
-    if quantity.verdict() == Verdict::Correct {
-        return quantity;
+/// other side has a unit; different only in both, and if the letter is the unit of the other side.
+fn either(variable: Reason, quantity: Reason, same_unit: bool) -> Reason {
+    match quantity.verdict() {
+        Verdict::Correct => quantity,
+        Verdict::Incorrect if same_unit => doubtful([variable], Reason::UnlikeUnits, quantity),
+        _ => Reason::UnlikeUnits,
     }
-    doubtful([variable, quantity], Reason::UnlikeUnits, quantity)
 }
 
 fn is_value(answer: &Answer) -> bool {
@@ -258,10 +259,18 @@ fn same_words(left: &Unit, right: &Unit) -> bool {
     matches!((left, right), (Unit::Words(a), Unit::Words(b)) if same_unit_words(a, b))
 }
 
-/// The number that stands for a quantity in its key: units are dropped, percent are hundredths.
-pub(super) fn plain_value(value: &Answer, unit: &Unit) -> Answer {
-    match unit {
-        Unit::Percent => over_hundred(value),
-        Unit::Degree | Unit::Known(_) | Unit::Words(_) => value.clone(),
+/// What stands for a quantity in its key: the number in base units, and those if they count.
+pub(super) fn canonical(value: &Answer, unit: &Unit) -> (Answer, Option<String>) {
+    let base = match unit {
+        Unit::Percent => return (over_hundred(value), None),
+        Unit::Known(name) => units::base(name),
+        Unit::Degree | Unit::Words(_) => None,
+    };
+    match (base, value) {
+        (Some((factor, unit)), Answer::Expr(number)) => {
+            let number = Answer::Expr(product(&rational(factor), number));
+            (number, Some(unit).filter(|unit| !unit.is_empty()))
+        }
+        _ => (value.clone(), None),
     }
 }

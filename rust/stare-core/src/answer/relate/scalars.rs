@@ -7,7 +7,7 @@ use super::super::verdict::{Reason, Verdict};
 use super::edit::{
     difference, has_plus_minus, infinity, integer, is_constant, quotient, substitute,
 };
-use super::{text, Context};
+use super::{lattices, text, Context};
 
 /// Arbitrary constants compared under every renaming; more of them are left undecided.
 const MAX_RENAMED: usize = 3;
@@ -84,6 +84,9 @@ fn doubt(context: &mut Context<'_>, left: &Expr, right: &Expr) -> Option<Reason>
         }
     }
     if mine != theirs && folded(&mine) == folded(&theirs) {
+        return Some(Reason::Ambiguous);
+    }
+    if lattices::may_agree(context, &[left], &[right]) {
         return Some(Reason::Ambiguous);
     }
     arbitrary_constants(context, left, right, &mine, &theirs)

@@ -210,7 +210,9 @@ impl Parser<'_> {
                     }
                 }
                 // `15.6$m/s$`
-                Kind::Letter(run) if counted && token.apart && units::canonical(run).is_some() => {
+                Kind::Letter(run)
+                    if counted && self.enters(at) && units::canonical(run).is_some() =>
+                {
                     return Some(at);
                 }
                 Kind::Letter(run) if counted && !token.glued && run.len() > 1 => {
@@ -235,6 +237,22 @@ impl Parser<'_> {
             at += 1;
         }
         None
+    }
+
+    /// Whether one `$` stands between a token and the one before it.
+    fn enters(&self, at: usize) -> bool {
+        let end = at
+            .checked_sub(1)
+            .and_then(|before| self.tokens.list.get(before))
+            .map(|token| token.end);
+        let start = self.tokens.list.get(at).map(|token| token.start);
+        match (end, start) {
+            (Some(end), Some(start)) => {
+                let between = self.tokens.text.get(end..start).unwrap_or("");
+                between.trim_matches(' ') == "$"
+            }
+            _ => false,
+        }
     }
 
     /// The unit that `from..to` is.
@@ -280,12 +298,12 @@ impl Parser<'_> {
             .list
             .get(from)
             .is_some_and(|token| !token.spaced && matches!(token.kind, Kind::Letter(_)));
+        // `\text{K}` may be thousands.
         let thousand = name == "K"
-            && self
-                .tokens
-                .list
-                .get(from)
-                .is_some_and(|token| !token.spaced);
+            && self.tokens.list.get(from).is_some_and(|token| {
+                let source = self.tokens.text.get(token.start..token.end);
+                !(token.spaced && source.is_some_and(|source| source.starts_with("\\mathrm")))
+            });
         if thousand || tight && matches!(name.as_str(), "mg" | "in" | "kg") {
             return Err(SyntaxError::Unreadable);
         }

@@ -2,7 +2,12 @@
 
 /// Exponents of length, mass, time, money (dollars), calendar months, electric current, data,
 /// euros, pounds sterling, angle, temperature, amount of substance.
-pub(super) type Dimension = [i8; 12];
+pub(super) type Dimension<T = i8> = [T; 12];
+
+/// Names of the base units that are named.
+pub(super) const BASES: Dimension<&str> = [
+    "m", "kg", "s", "", "month", "A", "bit", "euro", "pound", "", "K", "mol",
+];
 
 pub(super) const NONE: Dimension = [0; 12];
 const LENGTH: Dimension = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
