@@ -92,8 +92,8 @@ impl<'a> Found<'a> {
 ///    with balanced, escape-aware braces; nested boxes, unwrapped; `\boxed x`.
 /// 3. Else the last declared marker: `#### x`, `answer is x`, `answer: x` and the like (any case,
 ///    Markdown allowed), to the end of its sentence or line, or the next line with text on it.
-/// 4. Else the last line with text on it, if it is a number and nothing else.
-/// 5. Else, if the profile allows it, the last maths, then the last number.
+/// 4. Else, if the profile allows it, the last line with text on it, if it is a number and nothing
+///    else; then the last maths; then the last number.
 ///
 /// [`Profile`] says what differs between profiles. In the default one a number mentioned in passing
 /// is never an answer.
@@ -189,7 +189,7 @@ mod tests {
             (r"\boxed{42} $43$", [Some("42"); 3]),
             ("Answer: 42, not $43$", [Some("42, not $43$"); 3]),
             ("#### 18", [Some("18"); 3]),
-            ("So it is\n$-3$", [Some("$-3$"), Some("$-3$"), Some("-3")]),
+            ("So it is\n$-3$", [None, Some("$-3$"), Some("-3")]),
             ("we get $x=3$ and $x=4$.", [None, Some("x=4"), Some("x=4")]),
             ("I guess 42, or 44.", [None, Some("44"), Some("44")]),
             ("no idea", [None; 3]),

@@ -39,7 +39,7 @@ mod words;
 mod tests;
 
 use super::limits::Budget;
-use super::tree::Answer;
+use super::tree::{Answer, Expr};
 use super::value::Tolerance;
 use super::verdict::{Reason, Verdict};
 
@@ -59,6 +59,13 @@ pub fn compare(
         }
     }
     context.answers(&normal::answer(answer), &normal::answer(gold))
+}
+
+/// Whether any expression of an answer has a part that is what is asked for.
+pub fn contains(answer: &Answer, wanted: &mut dyn FnMut(&Expr) -> bool) -> bool {
+    let mut found = false;
+    edit::visit(answer, &mut |expr| found |= edit::any(expr, wanted));
+    found
 }
 
 /// What one comparison shares.
@@ -104,7 +111,7 @@ impl Context<'_> {
     }
 
     /// Whether two expressions are proved equal.
-    fn equal(&mut self, left: &super::tree::Expr, right: &super::tree::Expr) -> Option<bool> {
+    fn equal(&mut self, left: &Expr, right: &Expr) -> Option<bool> {
         match scalars::exactly(self, left, right).verdict() {
             Verdict::Correct => Some(true),
             Verdict::Incorrect => Some(false),

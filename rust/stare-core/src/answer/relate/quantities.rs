@@ -7,7 +7,7 @@ use super::super::tree::{Answer, Expr, Function, Unit};
 use super::super::units::{self, Conversion};
 use super::super::value;
 use super::super::verdict::{Reason, Verdict};
-use super::edit::{integer, is_constant, product, quotient};
+use super::edit::{integer, is_constant, negate, product, quotient};
 use super::samples::rational;
 use super::vocabulary::{is_scale_word, same_unit_words};
 use super::{doubtful, Context};
@@ -31,12 +31,68 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
             Some(both(context, (left, mine), (right, theirs)))
         }
         (Answer::Quantity(left, unit), bare) if is_value(bare) => {
-            Some(answer_only(context, left, unit, bare))
+            let plain = answer_only(context, left, unit, bare);
+            Some(match lettered(bare, unit) {
+                Some((right, theirs)) => {
+                    let quantity = both(context, (left, unit), (&right, &theirs));
+                    either(plain, quantity, *unit == theirs)
+                }
+                None => plain,
+            })
         }
         (bare, Answer::Quantity(right, unit)) if is_value(bare) => {
-            Some(gold_only(context, bare, right, unit))
+            let plain = gold_only(context, bare, right, unit);
+            Some(match lettered(bare, unit) {
+                Some((left, mine)) => {
+                    let quantity = both(context, (&left, &mine), (right, unit));
+                    either(plain, quantity, mine == *unit)
+                }
+                None => plain,
+            })
         }
         _ => None,
+    }
+}
+
+/// `309 m` and `-5 s`: a number times a letter that is the symbol of a unit, or the letter that the
+/// other side has for a unit.
+fn lettered(answer: &Answer, other: &Unit) -> Option<(Answer, Unit)> {
+    let Answer::Expr(expr) = answer else {
+        return None;
+    };
+    let (negative, expr) = match expr {
+        Expr::Negate(inner) => (true, &**inner),
+        other => (false, other),
+    };
+    let Expr::Product(factors) = expr else {
+        return None;
+    };
+    let (Expr::Symbol(letter), numbers) = factors.split_last()? else {
+        return None;
+    };
+    if !numbers.iter().all(is_constant) {
+        return None;
+    }
+    let unit = match (units::canonical(letter), other) {
+        (Some(known), _) => Unit::Known(known),
+        (None, Unit::Words(words)) if **words == letter.to_lowercase() => other.clone(),
+        _ => return None,
+    };
+    let number = match numbers {
+        [single] => single.clone(),
+        several => Expr::Product(several.to_vec()),
+    };
+    let number = if negative { negate(number) } else { number };
+    Some((Answer::Expr(number), unit))
+}
+
+/// The letter behind a number is a variable or a unit: equal in one reading is equal, since the
+/// other side has a unit; different only in both, and if the letter is the unit of the other side.
+fn either(variable: Reason, quantity: Reason, same_unit: bool) -> Reason {
+    match quantity.verdict() {
+        Verdict::Correct => quantity,
+        Verdict::Incorrect if same_unit => doubtful([variable], Reason::UnlikeUnits, quantity),
+        _ => Reason::UnlikeUnits,
     }
 }
 

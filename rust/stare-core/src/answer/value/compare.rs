@@ -71,15 +71,20 @@ fn decide(left: &Expr, right: &Expr, budget: &mut Budget) -> Reason {
         (None, Some(_)) => return infinite_and(left, budget),
         (None, None) => {}
     }
-    if names.is_empty() {
-        constants(left, right, budget)
-    } else {
-        expressions(left, right, &names, budget)
+    let applied = symbols::has_application(left) || symbols::has_application(right);
+    if names.is_empty() && !applied {
+        return constants(left, right, budget);
     }
+    let reason = expressions(left, right, &names, budget);
+    let different = reason == Reason::DifferentExpressions;
+    if different && applied && !numeric::differ_by_a_constant(left, right, &names, budget) {
+        return Reason::Unproved;
+    }
+    reason
 }
 
 fn constants(left: &Expr, right: &Expr, budget: &mut Budget) -> Reason {
-    match identity::compare(left, right, true, budget) {
+    match identity::compare(left, right, &[], budget) {
         Identity::Equal | Identity::EqualOpaque => return Reason::EqualConstants,
         Identity::Limit => return Reason::Limit,
         Identity::Different if rounded(left, right, budget) => return Reason::RoundedDecimal,
@@ -96,7 +101,7 @@ fn constants(left: &Expr, right: &Expr, budget: &mut Budget) -> Reason {
 }
 
 fn expressions(left: &Expr, right: &Expr, names: &[&str], budget: &mut Budget) -> Reason {
-    match identity::compare(left, right, false, budget) {
+    match identity::compare(left, right, names, budget) {
         Identity::Equal => return Reason::EqualExpressions,
         Identity::EqualOpaque => return Reason::SameTree,
         Identity::Different => return Reason::DifferentExpressions,

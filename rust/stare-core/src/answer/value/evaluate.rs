@@ -1,13 +1,14 @@
 //! The value of an expression: exact as long as that is possible and small, else a ball.
 
 use dashu_base::BitTest;
-use dashu_int::{IBig, UBig};
+use dashu_int::IBig;
 use dashu_ratio::RBig;
 
 use super::ball::{signed, Ball};
 use super::complex::Complex;
 use super::exact::{self, Gaussian};
 use super::field::{hash, mix, reduce, PRIMES};
+use super::numeric::coordinate;
 use super::{functions, power};
 use crate::answer::limits::Budget;
 use crate::answer::tree::{Bound, BoundOperator, Constant, Expr};
@@ -86,6 +87,9 @@ pub(super) struct Evaluator<'a, 'b> {
     bits: usize,
     /// Values of the variables.
     variables: Vec<(&'a str, Value)>,
+    /// The point whose coordinates are the values of functions known by their name only; these are
+    /// unknown without one.
+    applications: Option<u64>,
     /// Work left.
     pub(super) budget: &'b mut Budget,
     /// Whether a root, power or logarithm was taken where the real one is not defined.
@@ -100,15 +104,25 @@ impl<'a, 'b> Evaluator<'a, 'b> {
         Self {
             bits,
             variables: Vec::new(),
+            applications: None,
             budget,
             off_domain: false,
             spread: 0,
         }
     }
 
-    /// Give values to the variables.
-    pub(super) fn go_to(&mut self, point: Vec<(&'a str, Value)>) {
-        self.variables = point;
+    /// Give the variables, and functions known by their name only, their values at a point.
+    pub(super) fn go_to(&mut self, variables: &[&'a str], point: u64) {
+        self.variables = variables
+            .iter()
+            .map(|name| (*name, coordinate(hash(name), point)))
+            .collect();
+        self.applications = Some(point);
+    }
+
+    /// Give functions known by their name only the values that they have at another point.
+    pub(super) fn apply_at(&mut self, point: u64) {
+        self.applications = Some(point);
     }
 
     /// Whether it is at a point.
@@ -144,12 +158,17 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// Take off what exact arithmetic costs.
     fn charge_exact(&mut self, left: &Gaussian, right: &Gaussian) -> Result<(), Trouble> {
         let size = left.size().max(right.size());
+        let times = if left.im.is_zero() && right.im.is_zero() {
+            1
+        } else {
+            6
+        };
         let whole = |value: &Gaussian| value.re.is_int() && value.im.is_int();
         if whole(left) && whole(right) {
             // No common divisors.
-            return self.charge(size / 4, 1);
+            return self.charge(size / 4, times);
         }
-        self.charge(size, 1)
+        self.charge(size, 2 * times)
     }
 
     /// A ball of the evaluator's precision.
@@ -303,14 +322,16 @@ impl<'a, 'b> Evaluator<'a, 'b> {
         quotient.map(Value::Approx).ok_or(Trouble::Unknown)
     }
 
-    /// A function known by its name only: some number that depends on its arguments, where these
+    /// A function known by its name only: a coordinate that depends on its arguments, where these
     /// are exact.
     fn apply(&mut self, name: &str, arguments: &'a [Expr]) -> Evaluated {
+        let point = self.applications.ok_or(Trouble::Unknown)?;
         let mut word = hash(name);
         for argument in arguments {
             let Value::Exact(value) = self.value(argument)? else {
                 return Err(Trouble::Unknown);
             };
+            self.charge(value.size(), 1)?;
             for part in [&value.re, &value.im] {
                 let (over, under) = (part.numerator(), part.denominator().as_ibig());
                 for integer in [over, under] {
@@ -318,8 +339,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
                 }
             }
         }
-        let value = RBig::from_parts((word | 1).into(), UBig::ONE << 62_usize);
-        Ok(Value::rational(value + RBig::ONE))
+        Ok(coordinate(word, point))
     }
 
     /// Sums and products with few terms.

@@ -46,13 +46,14 @@ fn binary(run: Run<'_, '_, '_>, function: Function, x: &Value, y: &Value) -> Eva
             let (Some(n), Some(k)) = (x.as_integer(), y.as_integer()) else {
                 return Err(Trouble::Unknown);
             };
-            run.spend(integers::product_cost(k))?;
             if function == Function::Binomial {
+                run.spend(integers::binomial_cost(n, k))?;
                 match integers::binomial(n, k) {
                     Some(value) => Ok(Value::integer(value)),
                     None => factorial::binomial(run, n, k),
                 }
             } else {
+                run.spend(integers::product_cost(k))?;
                 match integers::permutations(n, k) {
                     Some(value) => Ok(Value::integer(value)),
                     None => factorial::permutations(run, n, k),

@@ -64,22 +64,44 @@ pub(super) fn permutations(n: &IBig, k: &IBig) -> Option<IBig> {
     Some(product(n - k + 1, n, 1)?.into())
 }
 
-/// Binomial coefficients of `0 <= n`, if small enough; zero unless `0 <= k <= n`.
-pub(super) fn binomial(n: &IBig, k: &IBig) -> Option<IBig> {
+/// A binomial coefficient, before it is multiplied out.
+enum Choice {
+    /// Zero.
+    None,
+    /// Of `0 <= k <= n / 2`, of this many bits at least.
+    Some { n: u64, k: u64, bits: u64 },
+}
+
+/// `None` for negative or gigantic `n`.
+fn choice(n: &IBig, k: &IBig) -> Option<Choice> {
     let n = natural(n)?;
-    if *k < IBig::ZERO {
-        return Some(IBig::ZERO);
-    }
-    let Ok(k) = u64::try_from(k) else {
-        return Some(IBig::ZERO);
+    let Some(k) = u64::try_from(k).ok().filter(|k| *k <= n) else {
+        return Some(Choice::None);
     };
-    if k > n {
-        return Some(IBig::ZERO);
-    }
     let k = k.min(n - k);
     // It is (n/k)^k at least.
-    let least = k.checked_mul(u64::from((n / k.max(1)).max(1).ilog2()))?;
-    if least > INTEGER_BITS as u64 {
+    let bits = k.saturating_mul(u64::from((n / k.max(1)).max(1).ilog2()));
+    Some(Choice::Some { n, k, bits })
+}
+
+/// What [`binomial`] costs, in units of the budget.
+pub(super) fn binomial_cost(n: &IBig, k: &IBig) -> u64 {
+    const LONGEST: u64 = INTEGER_BITS as u64;
+    match choice(n, k) {
+        // At most (3n/k)^k.
+        Some(Choice::Some { k, bits, .. }) if bits <= LONGEST => {
+            8 + k * (1 + (bits + 3 * k).min(LONGEST) / 1024)
+        }
+        _ => 8,
+    }
+}
+
+/// Binomial coefficients of `0 <= n`, if small enough; zero unless `0 <= k <= n`.
+pub(super) fn binomial(n: &IBig, k: &IBig) -> Option<IBig> {
+    let Choice::Some { n, k, bits } = choice(n, k)? else {
+        return Some(IBig::ZERO);
+    };
+    if bits > INTEGER_BITS as u64 {
         return None;
     }
     let mut result = UBig::ONE;

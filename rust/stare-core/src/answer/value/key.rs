@@ -7,7 +7,7 @@ use dashu_ratio::RBig;
 use super::ball::{shift_by, signed, Ball};
 use super::evaluate::{exact, Evaluator, Value};
 use super::exact::Gaussian;
-use super::numeric::{point, POINTS};
+use super::numeric::POINTS;
 use super::symbols::{self, DecimalLog, NaturalLog};
 use crate::answer::limits::Budget;
 use crate::answer::tree::Expr;
@@ -26,6 +26,9 @@ const RATIONAL_TOP: i64 = 256;
 
 /// Bits of a short denominator.
 const DENOMINATOR_BITS: usize = 64;
+
+/// Operations that it takes to tell a rational, and to write it out.
+const WRITING: u64 = 40;
 
 /// Points whose values make up the key of an expression.
 const KEY_POINTS: usize = 2;
@@ -57,7 +60,7 @@ fn constant(expr: &Expr, budget: &mut Budget) -> Option<String> {
     if let Ok(value) = exact(expr, budget) {
         return Some(gaussian(&value));
     }
-    at(expr, Vec::new, budget)
+    at(expr, &[], 0, budget)
 }
 
 /// The key of an expression with variables: its values at the first points where it has one. One
@@ -65,7 +68,7 @@ fn constant(expr: &Expr, budget: &mut Budget) -> Option<String> {
 fn expression(expr: &Expr, variables: &[&str], budget: &mut Budget) -> Option<String> {
     let mut keys: Vec<String> = Vec::new();
     for number in 0..POINTS {
-        let Some(key) = at(expr, || point(variables, number), budget) else {
+        let Some(key) = at(expr, variables, number, budget) else {
             continue;
         };
         keys.push(key);
@@ -82,16 +85,18 @@ fn expression(expr: &Expr, variables: &[&str], budget: &mut Budget) -> Option<St
 
 fn at<'a>(
     expr: &'a Expr,
-    point: impl Fn() -> Vec<(&'a str, Value)>,
+    variables: &[&'a str],
+    point: u64,
     budget: &mut Budget,
 ) -> Option<String> {
     for bits in LADDER {
         let mut run = Evaluator::new(bits, budget);
-        run.go_to(point());
+        run.go_to(variables, point);
         let value = run.value(expr);
         if run.off_domain && run.has_variables() {
             return None;
         }
+        run.charge(bits, WRITING).ok()?;
         match value {
             Ok(Value::Exact(value)) => return Some(gaussian(&value)),
             Ok(Value::Approx(value)) => {

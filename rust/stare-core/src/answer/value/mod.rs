@@ -3,7 +3,8 @@
 //! - [`exact`](mod@exact), [`integers`]: rationals of bounded size.
 //! - [`ball`], [`complex`], [`elementary`]: numbers known to lie within a radius.
 //! - [`evaluate`], [`power`], [`functions`], [`inverse`], [`factorial`]: from trees to such numbers.
-//! - [`field`], [`modular`], [`identity`]: from trees to residues modulo primes.
+//! - [`field`], [`primes`], [`modular`], [`combinatorics`], [`identity`]: from trees to residues
+//!   modulo primes.
 //! - [`numeric`]: constants, and expressions at points.
 
 use std::cmp::Ordering;
@@ -15,6 +16,7 @@ use super::tree::Expr;
 use super::verdict::Reason;
 
 mod ball;
+mod combinatorics;
 mod compare;
 mod complex;
 mod decimal;
@@ -32,8 +34,7 @@ mod mag;
 mod modular;
 mod numeric;
 mod power;
-#[cfg(test)]
-mod properties;
+mod primes;
 mod proportion;
 mod symbols;
 #[cfg(test)]

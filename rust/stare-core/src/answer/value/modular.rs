@@ -10,8 +10,9 @@
 //!   difference is proved, but nobody knows about both together.
 //! - Everything else (roots, functions, integrals) gets a residue drawn from its name and from the
 //!   residues of its arguments. Equal residues still prove equality; different ones prove nothing:
-//!   [`Residues::is_opaque`].
+//!   [`Residues::is_opaque`]. Factorials keep `(n + 1)! = (n + 1) n!`.
 
+use dashu_base::BitTest;
 use dashu_int::IBig;
 
 use super::evaluate::{exact, Trouble};
@@ -20,9 +21,6 @@ use super::field::{
 };
 use crate::answer::limits::Budget;
 use crate::answer::tree::{Bound, BoundOperator, Constant, Expr, Function};
-
-/// Factorials of more are not multiplied out.
-const FACTORS: u64 = 1 << 13;
 
 /// Why there is no residue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +35,17 @@ pub(super) enum NoResidue {
 
 /// Evaluates at one point modulo one prime.
 pub(super) struct Residues<'a, 'b> {
-    prime: Prime,
+    pub(super) prime: Prime,
     point: u64,
     /// Bound variables, by depth.
     bound: Vec<&'a str>,
-    budget: &'b mut Budget,
+    pub(super) budget: &'b mut Budget,
     /// What occurred on the way.
     seen: u8,
+    /// What was drawn since last asked.
+    atoms: Vec<u64>,
+    /// Arguments of factorials.
+    pub(super) factorials: Vec<u64>,
 }
 
 /// Something was drawn that no proof of a difference may use.
@@ -52,11 +54,18 @@ const PI: u8 = 2;
 const E: u8 = 4;
 /// A variable in an exponent of something like -1.
 const ROOT_OF_UNITY: u8 = 8;
+/// An exponent of more than [`EXPONENT_BITS`].
+const HUGE: u8 = 16;
+const EXPONENT_BITS: usize = 24;
+
+/// Powers with larger exponents count as huge where they are exponents themselves.
+const SMALL_COUNT: u64 = 4;
 
 /// A multiple of all numbers up to 16.
 const SMALL_ORDERS: u64 = 720_720;
 
-type Residue = Result<u64, NoResidue>;
+/// A residue, or why there is none.
+pub(super) type Residue = Result<u64, NoResidue>;
 
 impl<'a, 'b> Residues<'a, 'b> {
     /// At the point of this number.
@@ -67,6 +76,8 @@ impl<'a, 'b> Residues<'a, 'b> {
             bound: Vec::new(),
             budget,
             seen: 0,
+            atoms: Vec::new(),
+            factorials: Vec::new(),
         }
     }
 
@@ -84,6 +95,19 @@ impl<'a, 'b> Residues<'a, 'b> {
     /// chance.
     pub(super) const fn has_root_of_unity(&self) -> bool {
         self.seen & ROOT_OF_UNITY != 0
+    }
+
+    /// Whether an exponent was so large that it may be a multiple of the order of its base.
+    pub(super) const fn has_huge_exponent(&self) -> bool {
+        self.seen & HUGE != 0
+    }
+
+    /// What was drawn since the last call, sorted, each once.
+    pub(super) fn take_atoms(&mut self) -> Vec<u64> {
+        let mut atoms = std::mem::take(&mut self.atoms);
+        atoms.sort_unstable();
+        atoms.dedup();
+        atoms
     }
 
     /// The residue of an expression.
@@ -109,7 +133,6 @@ impl<'a, 'b> Residues<'a, 'b> {
             Expr::Call(function, arguments) => self.call(*function, arguments),
             Expr::Apply(name, arguments) => self.draw(hash(name), arguments),
             Expr::PlusMinus { plus_first, term } => {
-                self.seen |= OPAQUE;
                 let term = self.value(term)?;
                 Ok(self.drawn(mix(hash("\\pm") ^ u64::from(*plus_first), term)))
             }
@@ -169,7 +192,7 @@ impl<'a, 'b> Residues<'a, 'b> {
                     Err(NoResidue::Point)
                 };
             }
-            return Ok(power(base, reduce(&exponent, m - 1), m));
+            return Ok(power(base, self.reduced(&exponent), m));
         }
         if let Some(exponent) = self.exponent(exponent)? {
             if base == 0 {
@@ -180,9 +203,16 @@ impl<'a, 'b> Residues<'a, 'b> {
             }
             return Ok(power(base, exponent, m));
         }
-        self.seen |= OPAQUE;
         let exponent = self.value(exponent)?;
         Ok(self.drawn(mix(mix(hash("^"), base), exponent)))
+    }
+
+    /// A written exponent modulo p - 1.
+    fn reduced(&mut self, exponent: &IBig) -> u64 {
+        if exponent.bit_len() > EXPONENT_BITS {
+            self.seen |= HUGE;
+        }
+        reduce(exponent, self.prime.modulus - 1)
     }
 
     /// An integer, if that is its exact value.
@@ -195,7 +225,7 @@ impl<'a, 'b> Residues<'a, 'b> {
     }
 
     /// Whether there is work left.
-    fn alive(&mut self) -> Result<(), NoResidue> {
+    pub(super) fn alive(&mut self) -> Result<(), NoResidue> {
         self.budget.charge(1).map_err(|_| NoResidue::Limit)
     }
 
@@ -207,7 +237,7 @@ impl<'a, 'b> Residues<'a, 'b> {
             Expr::Number(number) => number
                 .value
                 .is_int()
-                .then(|| reduce(number.value.numerator(), m)),
+                .then(|| self.reduced(number.value.numerator())),
             Expr::Symbol(name) => Some(self.symbol(name, m)),
             Expr::Sum(parts) | Expr::Product(parts) => {
                 let sum = matches!(expr, Expr::Sum(_));
@@ -230,11 +260,13 @@ impl<'a, 'b> Residues<'a, 'b> {
                     return Ok(None);
                 };
                 let count = self.integer(count)?;
-                count
-                    .and_then(|count| u64::try_from(&count).ok())
-                    .map(|count| power(base, count, m))
+                let count = count.and_then(|count| u64::try_from(&count).ok());
+                if count.is_some_and(|count| count > SMALL_COUNT) {
+                    self.seen |= HUGE;
+                }
+                count.map(|count| power(base, count, m))
             }
-            Expr::Call(..) => self.integer(expr)?.map(|value| reduce(&value, m)),
+            Expr::Call(..) => self.integer(expr)?.map(|value| self.reduced(&value)),
             _ => None,
         })
     }
@@ -256,7 +288,9 @@ impl<'a, 'b> Residues<'a, 'b> {
         if let Some(value) = self.closed(function, arguments)? {
             return Ok(value);
         }
-        self.seen |= OPAQUE;
+        if let Some(value) = self.combinatorial(function, arguments)? {
+            return Ok(value);
+        }
         let name = mix(hash("\\operatorname"), function as u64);
         self.draw(name, arguments)
     }
@@ -265,70 +299,6 @@ impl<'a, 'b> Residues<'a, 'b> {
         let m = self.prime.modulus;
         let inverse = invert(by, m).ok_or(NoResidue::Point)?;
         Ok(multiply(self.value(x)?, inverse, m))
-    }
-
-    /// A function of numbers that is a rational number, or a factorial too long to write out.
-    fn closed(
-        &mut self,
-        function: Function,
-        arguments: &'a [Expr],
-    ) -> Result<Option<u64>, NoResidue> {
-        let m = self.prime.modulus;
-        let mut values = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            match exact(argument, self.budget) {
-                Ok(value) => values.push(value),
-                Err(_) => return self.alive().map(|()| None),
-            }
-        }
-        let values: Vec<_> = values
-            .into_iter()
-            .map(super::evaluate::Value::Exact)
-            .collect();
-        let mut run = super::evaluate::Evaluator::new(0, self.budget);
-        if let Ok(super::evaluate::Value::Exact(value)) =
-            super::functions::call(&mut run, function, &values)
-        {
-            let re = reduce_rational(&value.re, m).ok_or(NoResidue::Point)?;
-            let im = reduce_rational(&value.im, m).ok_or(NoResidue::Point)?;
-            return Ok(Some(add(re, multiply(im, self.prime.imaginary, m), m)));
-        }
-        self.alive()?;
-        let mut naturals = Vec::with_capacity(values.len());
-        for value in &values {
-            let natural = value
-                .as_integer()
-                .and_then(|value| u64::try_from(value).ok());
-            let Some(natural) = natural.filter(|natural| *natural <= FACTORS) else {
-                return Ok(None);
-            };
-            naturals.push(natural);
-        }
-        self.factorials(function, &naturals)
-    }
-
-    fn factorials(&mut self, function: Function, n: &[u64]) -> Result<Option<u64>, NoResidue> {
-        let m = self.prime.modulus;
-        Ok(match (function, n) {
-            (Function::Factorial, [n]) => Some(self.product(1, *n, 1)?),
-            (Function::DoubleFactorial, [n]) => Some(self.product(2 - n % 2, *n, 2)?),
-            (Function::Permutations, [n, k]) if k <= n => Some(self.product(n - k + 1, *n, 1)?),
-            (Function::Binomial, [n, k]) if k <= n => {
-                let over = self.product(n - k + 1, *n, 1)?;
-                let under = self.product(1, *k, 1)?;
-                invert(under, m).map(|under| multiply(over, under, m))
-            }
-            _ => None,
-        })
-    }
-
-    fn product(&mut self, from: u64, to: u64, step: usize) -> Residue {
-        let work = to.saturating_sub(from) / 12;
-        self.budget.charge(work).map_err(|_| NoResidue::Limit)?;
-        let m = self.prime.modulus;
-        Ok((from..=to)
-            .step_by(step)
-            .fold(1, |product, factor| multiply(product, factor % m, m)))
     }
 
     /// The residue of an unknown function of its arguments.
@@ -340,13 +310,14 @@ impl<'a, 'b> Residues<'a, 'b> {
         Ok(self.drawn(word))
     }
 
-    /// The same at all points, unless the word depends on the point.
-    const fn drawn(&self, word: u64) -> u64 {
+    /// The residue for a word: the same at all points, unless the word depends on the point.
+    pub(super) fn drawn(&mut self, word: u64) -> u64 {
+        self.seen |= OPAQUE;
+        self.atoms.push(word);
         mix(word, self.prime.modulus) % self.prime.modulus
     }
 
     fn bound(&mut self, bound: &'a Bound) -> Residue {
-        self.seen |= OPAQUE;
         let mut word = mix(hash("\\bound"), bound.operator as u64);
         for end in [&bound.lower, &bound.upper] {
             word = mix(word, self.end(end.as_ref())?);

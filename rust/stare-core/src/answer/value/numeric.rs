@@ -6,7 +6,8 @@ use dashu_ratio::RBig;
 
 use super::complex::Complex;
 use super::evaluate::{Evaluated, Evaluator, Trouble, Value};
-use super::field::{hash, mix};
+use super::field::mix;
+use super::symbols;
 use crate::answer::limits::{Budget, BALL_BITS};
 use crate::answer::tree::Expr;
 
@@ -143,20 +144,19 @@ enum Sign {
     Any,
 }
 
-/// The first two make up keys, so a fraction is among them: denominators often have integer roots,
-/// which need not be there in another form of the same function.
+/// The first two make up keys: integers, where factorials have values too, and too large to be
+/// roots of many denominators, which need not be there in another form of the same function.
 const fn kind(point: u64) -> Kind {
     match point {
-        0 => Kind::Natural,
-        1 => Kind::Large(Sign::Plus),
+        0 | 1 => Kind::Natural,
         2 | 4 => Kind::SmallNatural,
         3 => Kind::Negative,
         _ => match point % 5 {
             0 => Kind::Small(Sign::Plus),
-            1 => Kind::Large(Sign::Plus),
             2 => Kind::Small(Sign::Any),
             3 => Kind::Small(Sign::Minus),
-            _ => Kind::Large(Sign::Any),
+            4 => Kind::Large(Sign::Any),
+            _ => Kind::Large(Sign::Plus),
         },
     }
 }
@@ -169,9 +169,9 @@ const fn whole(point: u64) -> bool {
     )
 }
 
-/// The value of a variable at a point.
-fn coordinate(name: &str, point: u64) -> Value {
-    let word = mix(hash(name), point);
+/// The value of a variable at a point, from the hash of its name.
+pub(super) fn coordinate(name: u64, point: u64) -> Value {
+    let word = mix(name, point);
     let fraction = RBig::from_parts((((word >> 8) % (1 << 16)) | 1).into(), (1_u64 << 16).into());
     let signed = |size: RBig, sign| match sign {
         Sign::Plus => size,
@@ -179,19 +179,13 @@ fn coordinate(name: &str, point: u64) -> Value {
         Sign::Any => size * RBig::from(if word & 1 == 1 { 1 } else { -1 }),
     };
     let value = match kind(point) {
-        Kind::Natural => RBig::from(2 + word % 1000),
+        Kind::Natural => RBig::from(40 + word % 200),
         Kind::SmallNatural => RBig::from(2 + word % 11),
         Kind::Negative => -RBig::from(2 + word % 1000),
         Kind::Small(sign) => signed(fraction, sign),
         Kind::Large(sign) => signed(fraction * RBig::from(4) + RBig::ONE, sign),
     };
     Value::rational(value)
-}
-
-/// The point of this number.
-pub(super) fn point<'a>(variables: &[&'a str], point: u64) -> Vec<(&'a str, Value)> {
-    let pair = |name: &&'a str| (*name, coordinate(name, point));
-    variables.iter().map(pair).collect()
 }
 
 /// What two expressions are at a point.
@@ -223,8 +217,69 @@ pub(super) fn at_points(
     budget: &mut Budget,
 ) -> Outcome {
     sample(budget, |run, side, number| {
-        run.go_to(point(variables, number));
+        run.go_to(variables, number);
         run.value(if side == Side::Left { left } else { right })
+    })
+}
+
+/// Points at which [`overlap`] looks, one of every kind.
+const LOOKED_AT: [u64; 7] = [6, 0, 2, 4, 3, 8, 9];
+
+/// Bits for a look.
+const LOOK_BITS: usize = 64;
+
+/// Whether two expressions may have the same value at the first point where both have one; `None`
+/// if that is nowhere.
+pub(super) fn overlap(
+    left: &Expr,
+    right: &Expr,
+    variables: &[&str],
+    budget: &mut Budget,
+) -> Option<bool> {
+    let closed = variables.is_empty();
+    let looks = if closed { 1 } else { LOOKED_AT.len() };
+    LOOKED_AT.iter().take(looks).find_map(|number| {
+        let mut run = Evaluator::new(LOOK_BITS, budget);
+        run.go_to(variables, *number);
+        let left = run.value(left).ok()?.to_ball(LOOK_BITS);
+        let right = run.value(right).ok()?.to_ball(LOOK_BITS);
+        (closed || !run.off_domain).then(|| left.minus(&right, LOOK_BITS).contains_zero())
+    })
+}
+
+/// Bits to which a difference must stay the same.
+const SAME_BITS: i64 = 100;
+
+/// Whether the difference of two expressions with functions known by their name only is nonzero
+/// whatever these functions are: a rational function of their values that is constant.
+pub(super) fn differ_by_a_constant(
+    left: &Expr,
+    right: &Expr,
+    variables: &[&str],
+    budget: &mut Budget,
+) -> bool {
+    const BITS: usize = POINT_LADDER[0];
+    if !symbols::is_rational_in_applications(left) || !symbols::is_rational_in_applications(right) {
+        return false;
+    }
+    let mut difference = |number, applications| {
+        let mut run = Evaluator::new(BITS, budget);
+        run.go_to(variables, number);
+        run.apply_at(applications);
+        let (left, right) = (run.value(left).ok()?, run.value(right).ok()?);
+        let rest = run.minus(&left, &right).ok()?.to_ball(BITS);
+        (!run.off_domain && !rest.contains_zero()).then_some(rest)
+    };
+    (0..POINTS).any(|number| {
+        let Some(first) = difference(number, number) else {
+            return false;
+        };
+        (1..=3).all(|more| {
+            difference(number, number + more).is_some_and(|other| {
+                let rest = first.minus(&other, BITS);
+                rest.is_zero() || agree(&first, &other, &rest, SAME_BITS)
+            })
+        })
     })
 }
 

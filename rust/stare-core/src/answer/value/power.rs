@@ -11,6 +11,7 @@ use super::complex::Complex;
 use super::evaluate::{Evaluated, Evaluator, Trouble, Value};
 use super::exact::{self, Gaussian};
 use super::functions::ln;
+use crate::answer::limits::INTEGER_BITS;
 
 /// `base ^ exponent`. Where the base is negative and the exponent has an odd denominator, some take
 /// the real and others the principal value: unknown.
@@ -50,9 +51,14 @@ fn integer_power(run: &mut Evaluator<'_, '_>, base: &Value, exponent: &IBig) -> 
         if exponent.is_zero() && exact.is_zero() {
             return Err(Trouble::Unknown);
         }
+        let count = usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX);
+        let size = exact.size().saturating_mul(count);
+        if size <= 2 * INTEGER_BITS {
+            // Longer ones are not multiplied out.
+            let times = if exact.im.is_zero() { 2 } else { 24 };
+            run.charge(size, times)?;
+        }
         if let Some(power) = exact.power(exponent) {
-            let size = power.size();
-            run.charge(size, 2)?;
             return Ok(Value::Exact(power));
         }
         if exact.is_zero() {

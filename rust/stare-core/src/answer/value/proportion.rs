@@ -5,7 +5,9 @@ use std::cmp::Ordering;
 use super::evaluate::{Evaluator, Value};
 use super::field::{multiply, Prime, PRIMES};
 use super::modular::{NoResidue, Residues};
-use super::numeric::{point, sample, Outcome, Side, POINTS};
+use super::numeric::{sample, Outcome, Side, POINTS};
+use super::primes::Primes;
+use super::symbols;
 use crate::answer::limits::Budget;
 use crate::answer::tree::Expr;
 
@@ -28,25 +30,34 @@ pub(super) fn sign(
     variables: &[&str],
     budget: &mut Budget,
 ) -> Result<Ordering, bool> {
-    let mut factor = Factor::Unknown;
-    for prime in PRIMES.iter().take(2) {
-        factor = modulo(*prime, left, right, budget);
-        if factor != Factor::Constant {
-            break;
+    // No function known by its name only is known not to be zero.
+    let unsure = symbols::has_application(left) || symbols::has_application(right);
+    let mut factor = modulo(PRIMES[0], left, right, budget);
+    if factor == Factor::Constant {
+        let mut primes = Primes::of(left, right);
+        for _ in 0..CONFIRMING {
+            let prime = primes.next(budget).map_err(|_| false)?;
+            factor = modulo(prime, left, right, budget);
+            if factor != Factor::Constant {
+                break;
+            }
         }
     }
     let Some(reference) = reference(left, right, variables, budget) else {
-        return Err(factor == Factor::None);
+        return Err(factor == Factor::None && !unsure);
     };
     if factor == Factor::Unknown {
         factor = numeric(left, right, variables, reference.point, budget);
     }
     match factor {
         Factor::Constant => reference.sign.ok_or(false),
-        Factor::None => Err(true),
+        Factor::None => Err(!unsure),
         Factor::Unknown => Err(false),
     }
 }
+
+/// Primes drawn from the two sides to confirm a factor; there are [`AGREEING`] points modulo each.
+const CONFIRMING: usize = 3;
 
 /// Points needed, and more of them where variables are exponents.
 const AGREEING: usize = 3;
@@ -121,7 +132,7 @@ fn reference(
 ) -> Option<Reference> {
     (0..POINTS).find_map(|number| {
         let mut run = Evaluator::new(BITS, budget);
-        run.go_to(point(variables, number));
+        run.go_to(variables, number);
         let left = run.value(left).ok()?;
         let right = run.value(right).ok()?;
         let ratio = run.over(&left, &right).ok()?.to_ball(BITS);
@@ -153,9 +164,9 @@ fn numeric(
             Side::Left => (left, right),
             Side::Right => (right, left),
         };
-        run.go_to(point(variables, number));
+        run.go_to(variables, number);
         let here = run.value(here)?;
-        run.go_to(point(variables, reference));
+        run.go_to(variables, reference);
         let there = run.value(there)?;
         product(run, &here, &there)
     });

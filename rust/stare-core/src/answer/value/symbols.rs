@@ -32,6 +32,28 @@ pub(super) fn has_any_log(expr: &Expr) -> bool {
     contains(expr, |node| matches!(node, Expr::Call(Function::LogAny, _)))
 }
 
+/// Whether a function known by its name only occurs.
+pub(super) fn has_application(expr: &Expr) -> bool {
+    contains(expr, |node| matches!(node, Expr::Apply(..)))
+}
+
+/// Whether an expression is a rational function of the functions known by their name only in it.
+pub(super) fn is_rational_in_applications(expr: &Expr) -> bool {
+    match expr {
+        Expr::Sum(parts) | Expr::Product(parts) => parts.iter().all(is_rational_in_applications),
+        Expr::Negate(inner) => is_rational_in_applications(inner),
+        Expr::Quotient(over, under) => {
+            is_rational_in_applications(over) && is_rational_in_applications(under)
+        }
+        Expr::Power(base, exponent) if matches!(**exponent, Expr::Number(_)) => {
+            is_rational_in_applications(base)
+                && matches!(&**exponent, Expr::Number(count) if count.value.is_int())
+        }
+        Expr::Apply(..) => true,
+        other => !has_application(other),
+    }
+}
+
 /// The names of the free variables, sorted, each once.
 pub(super) fn free<'a>(expr: &'a Expr, names: &mut Vec<&'a str>) {
     collect(expr, &mut Vec::new(), names);
