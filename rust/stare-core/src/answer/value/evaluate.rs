@@ -8,7 +8,7 @@ use super::ball::{signed, Ball};
 use super::complex::Complex;
 use super::exact::{self, Gaussian};
 use super::field::{hash, mix, reduce, PRIMES};
-use super::numeric::coordinate;
+use super::points::Point;
 use super::{functions, power};
 use crate::answer::limits::Budget;
 use crate::answer::tree::{Bound, BoundOperator, Constant, Expr};
@@ -89,7 +89,7 @@ pub(super) struct Evaluator<'a, 'b> {
     variables: Vec<(&'a str, Value)>,
     /// The point whose coordinates are the values of functions known by their name only; these are
     /// unknown without one.
-    applications: Option<u64>,
+    applications: Option<Point>,
     /// Work left.
     pub(super) budget: &'b mut Budget,
     /// Whether a root, power or logarithm was taken where the real one is not defined.
@@ -112,16 +112,16 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     }
 
     /// Give the variables, and functions known by their name only, their values at a point.
-    pub(super) fn go_to(&mut self, variables: &[&'a str], point: u64) {
+    pub(super) fn go_to(&mut self, variables: &[&'a str], point: Point) {
         self.variables = variables
             .iter()
-            .map(|name| (*name, coordinate(hash(name), point)))
+            .map(|name| (*name, point.coordinate(hash(name))))
             .collect();
         self.applications = Some(point);
     }
 
     /// Give functions known by their name only the values that they have at another point.
-    pub(super) fn apply_at(&mut self, point: u64) {
+    pub(super) fn apply_at(&mut self, point: Point) {
         self.applications = Some(point);
     }
 
@@ -339,7 +339,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
                 }
             }
         }
-        Ok(coordinate(word, point))
+        Ok(point.coordinate(word))
     }
 
     /// Sums and products with few terms.

@@ -46,6 +46,8 @@ fn binary(run: Run<'_, '_, '_>, function: Function, x: &Value, y: &Value) -> Eva
             let (Some(n), Some(k)) = (x.as_integer(), y.as_integer()) else {
                 return Err(Trouble::Unknown);
             };
+            // Zero by custom, but not in formulas with factorials.
+            run.off_domain |= (k > n || *k < IBig::ZERO) && run.has_variables();
             if function == Function::Binomial {
                 run.spend(integers::binomial_cost(n, k))?;
                 match integers::binomial(n, k) {
@@ -98,7 +100,8 @@ fn unary(run: Run<'_, '_, '_>, function: Function, x: &Value) -> Evaluated {
             };
             match exact {
                 Some(value) => Ok(Value::integer(value)),
-                None if double => Err(Trouble::Limit),
+                None if double && *n > IBig::ZERO => Err(Trouble::Limit),
+                None if double => Err(Trouble::Unknown),
                 None => factorial::factorial(run, n),
             }
         }

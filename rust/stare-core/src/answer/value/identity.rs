@@ -69,6 +69,7 @@ pub(super) fn compare(
             count = PRIMES_OF_POWERS;
         }
         let mut primes = Primes::of(left, right);
+        let seed = primes.seed();
         for _ in 0..count {
             let Ok(prime) = primes.next(budget) else {
                 return Identity::Limit;
@@ -77,15 +78,14 @@ pub(super) fn compare(
                 return stop;
             }
         }
-        match numeric::overlap(left, right, variables, budget) {
-            Some(true) => {}
+        match numeric::overlap(left, right, variables, seed, budget) {
             Some(false) => return Identity::Unknown,
             // Something undefined may have cancelled out.
             None if test.seen.unlike => return Identity::Unknown,
-            None => {}
+            Some(true) | None => {}
         }
     }
-    if test.seen.opaque {
+    if test.seen.opaque && !test.seen.factorials {
         Identity::EqualOpaque
     } else {
         Identity::Equal
@@ -94,6 +94,7 @@ pub(super) fn compare(
 
 /// What occurred on the way.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Seen {
     /// Something was not looked into.
     opaque: bool,
@@ -101,6 +102,8 @@ struct Seen {
     unlike: bool,
     /// A huge exponent.
     huge: bool,
+    /// Factorials, whose rules are known.
+    factorials: bool,
 }
 
 struct Test<'e> {
@@ -125,6 +128,7 @@ impl Test<'_> {
             let pair = left.and_then(|left| Ok((left, run.value(self.right)?)));
             self.seen.opaque |= run.has_unknowns();
             self.seen.huge |= run.has_huge_exponent();
+            self.seen.factorials |= !run.factorials.is_empty();
             self.seen.unlike |= atoms != run.take_atoms();
             if run.has_root_of_unity() {
                 self.points = EXPONENT_POINTS;

@@ -7,7 +7,7 @@ use dashu_ratio::RBig;
 use super::ball::{shift_by, signed, Ball};
 use super::evaluate::{exact, Evaluator, Value};
 use super::exact::Gaussian;
-use super::numeric::POINTS;
+use super::points::{Point, POINTS};
 use super::symbols::{self, DecimalLog, NaturalLog};
 use crate::answer::limits::Budget;
 use crate::answer::tree::Expr;
@@ -91,7 +91,7 @@ fn at<'a>(
 ) -> Option<String> {
     for bits in LADDER {
         let mut run = Evaluator::new(bits, budget);
-        run.go_to(variables, point);
+        run.go_to(variables, Point::new(point, 0));
         let value = run.value(expr);
         if run.off_domain && run.has_variables() {
             return None;

@@ -5,7 +5,7 @@
 //! - [`evaluate`], [`power`], [`functions`], [`inverse`], [`factorial`]: from trees to such numbers.
 //! - [`field`], [`primes`], [`modular`], [`combinatorics`], [`identity`]: from trees to residues
 //!   modulo primes.
-//! - [`numeric`]: constants, and expressions at points.
+//! - [`points`], [`numeric`]: constants, and expressions at points.
 
 use std::cmp::Ordering;
 
@@ -33,6 +33,7 @@ mod key;
 mod mag;
 mod modular;
 mod numeric;
+mod points;
 mod power;
 mod primes;
 mod proportion;

@@ -2,11 +2,9 @@
 
 use std::cmp::Ordering;
 
-use dashu_ratio::RBig;
-
 use super::complex::Complex;
 use super::evaluate::{Evaluated, Evaluator, Trouble, Value};
-use super::field::mix;
+use super::points::{Point, Points, KINDS, ONE_OF_EACH, POINTS};
 use super::symbols;
 use crate::answer::limits::{Budget, BALL_BITS};
 use crate::answer::tree::Expr;
@@ -110,12 +108,6 @@ fn agree(left: &Complex, right: &Complex, rest: &Complex, bits: i64) -> bool {
         .all(|part| part.top().is_none_or(|top| top <= scale - bits))
 }
 
-/// Points at which expressions are compared, at most.
-pub(super) const POINTS: u64 = 18;
-
-/// So many points hold one of every kind.
-const KINDS: u64 = 10;
-
 /// Points that must agree.
 const AGREEING: u32 = 6;
 
@@ -124,69 +116,6 @@ const POINT_BITS: i64 = 100;
 
 /// Precisions tried at a point.
 const POINT_LADDER: [usize; 2] = [192, 512];
-
-/// What kind of number a variable is at a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Natural,
-    SmallNatural,
-    Negative,
-    /// Between 0 and 1, or between 0 and -1.
-    Small(Sign),
-    /// Between 1 and 5, or between -1 and -5.
-    Large(Sign),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sign {
-    Plus,
-    Minus,
-    Any,
-}
-
-/// The first two make up keys: integers, where factorials have values too, and too large to be
-/// roots of many denominators, which need not be there in another form of the same function.
-const fn kind(point: u64) -> Kind {
-    match point {
-        0 | 1 => Kind::Natural,
-        2 | 4 => Kind::SmallNatural,
-        3 => Kind::Negative,
-        _ => match point % 5 {
-            0 => Kind::Small(Sign::Plus),
-            2 => Kind::Small(Sign::Any),
-            3 => Kind::Small(Sign::Minus),
-            4 => Kind::Large(Sign::Any),
-            _ => Kind::Large(Sign::Plus),
-        },
-    }
-}
-
-/// Whether variables are integers at a point.
-const fn whole(point: u64) -> bool {
-    matches!(
-        kind(point),
-        Kind::Natural | Kind::SmallNatural | Kind::Negative
-    )
-}
-
-/// The value of a variable at a point, from the hash of its name.
-pub(super) fn coordinate(name: u64, point: u64) -> Value {
-    let word = mix(name, point);
-    let fraction = RBig::from_parts((((word >> 8) % (1 << 16)) | 1).into(), (1_u64 << 16).into());
-    let signed = |size: RBig, sign| match sign {
-        Sign::Plus => size,
-        Sign::Minus => -size,
-        Sign::Any => size * RBig::from(if word & 1 == 1 { 1 } else { -1 }),
-    };
-    let value = match kind(point) {
-        Kind::Natural => RBig::from(40 + word % 200),
-        Kind::SmallNatural => RBig::from(2 + word % 11),
-        Kind::Negative => -RBig::from(2 + word % 1000),
-        Kind::Small(sign) => signed(fraction, sign),
-        Kind::Large(sign) => signed(fraction * RBig::from(4) + RBig::ONE, sign),
-    };
-    Value::rational(value)
-}
 
 /// What two expressions are at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,14 +145,12 @@ pub(super) fn at_points(
     variables: &[&str],
     budget: &mut Budget,
 ) -> Outcome {
-    sample(budget, |run, side, number| {
-        run.go_to(variables, number);
+    let points = Points::of(left, right);
+    sample(budget, &points, |run, side, point| {
+        run.go_to(variables, point);
         run.value(if side == Side::Left { left } else { right })
     })
 }
-
-/// Points at which [`overlap`] looks, one of every kind.
-const LOOKED_AT: [u64; 7] = [6, 0, 2, 4, 3, 8, 9];
 
 /// Bits for a look.
 const LOOK_BITS: usize = 64;
@@ -234,13 +161,14 @@ pub(super) fn overlap(
     left: &Expr,
     right: &Expr,
     variables: &[&str],
+    seed: u64,
     budget: &mut Budget,
 ) -> Option<bool> {
     let closed = variables.is_empty();
-    let looks = if closed { 1 } else { LOOKED_AT.len() };
-    LOOKED_AT.iter().take(looks).find_map(|number| {
+    let looks = if closed { 1 } else { ONE_OF_EACH.len() };
+    ONE_OF_EACH.iter().take(looks).find_map(|number| {
         let mut run = Evaluator::new(LOOK_BITS, budget);
-        run.go_to(variables, *number);
+        run.go_to(variables, Point::new(*number, seed));
         let left = run.value(left).ok()?.to_ball(LOOK_BITS);
         let right = run.value(right).ok()?.to_ball(LOOK_BITS);
         (closed || !run.off_domain).then(|| left.minus(&right, LOOK_BITS).contains_zero())
@@ -262,10 +190,11 @@ pub(super) fn differ_by_a_constant(
     if !symbols::is_rational_in_applications(left) || !symbols::is_rational_in_applications(right) {
         return false;
     }
+    let points = Points::of(left, right);
     let mut difference = |number, applications| {
         let mut run = Evaluator::new(BITS, budget);
-        run.go_to(variables, number);
-        run.apply_at(applications);
+        run.go_to(variables, points.at(number));
+        run.apply_at(points.at(applications));
         let (left, right) = (run.value(left).ok()?, run.value(right).ok()?);
         let rest = run.minus(&left, &right).ok()?.to_ball(BITS);
         (!run.off_domain && !rest.contains_zero()).then_some(rest)
@@ -283,23 +212,26 @@ pub(super) fn differ_by_a_constant(
     })
 }
 
-/// Compare two numbers that a closure computes at points of a number.
+/// Compare two numbers that a closure computes at points.
 ///
 /// Where they agree at integers and not between them, the variables may be meant to be integers:
 /// `\sin n\pi` is no proof of anything.
 pub(super) fn sample<'a>(
     budget: &mut Budget,
-    mut value: impl FnMut(&mut Evaluator<'a, '_>, Side, u64) -> Evaluated,
+    points: &Points,
+    mut value: impl FnMut(&mut Evaluator<'a, '_>, Side, Point) -> Evaluated,
 ) -> Outcome {
     let (mut agreeing, mut at_integers) = (0, 0);
     let (mut mismatch, mut different) = (false, false);
+    let mut spread = 0;
     for number in 0..POINTS {
-        match at_point(budget, number, &mut value) {
+        let point = points.at(number);
+        match at_point(budget, point, &mut spread, &mut value) {
             AtPoint::Agree => {
                 agreeing += 1;
-                at_integers += u32::from(whole(number));
+                at_integers += u32::from(point.is_whole());
             }
-            AtPoint::Differ if whole(number) || at_integers == 0 => return Outcome::Different,
+            AtPoint::Differ if point.is_whole() || at_integers == 0 => return Outcome::Different,
             AtPoint::Differ => different = true,
             AtPoint::Neither => {}
             AtPoint::Mismatch => mismatch = true,
@@ -310,10 +242,28 @@ pub(super) fn sample<'a>(
             return Outcome::Unknown;
         }
         if seen && agreeing >= AGREEING {
-            return Outcome::Equal;
+            return far_away(budget, points, spread, &mut value);
         }
     }
     Outcome::Unknown
+}
+
+/// Compare two numbers that agree at the usual points where the variables are larger than anything
+/// in them: `\max(x, -10^9)` is not `x`.
+fn far_away<'a>(
+    budget: &mut Budget,
+    points: &Points,
+    spread: i64,
+    value: &mut impl FnMut(&mut Evaluator<'a, '_>, Side, Point) -> Evaluated,
+) -> Outcome {
+    for point in points.far_away(spread) {
+        match at_point(budget, point, &mut 0, value) {
+            AtPoint::Differ => return Outcome::Different,
+            AtPoint::Mismatch | AtPoint::Limit if points.are_pieces => return Outcome::Unknown,
+            _ => {}
+        }
+    }
+    Outcome::Equal
 }
 
 /// One side at one point.
@@ -325,15 +275,17 @@ enum Sample {
 
 fn at_point<'a>(
     budget: &mut Budget,
-    number: u64,
-    value: &mut impl FnMut(&mut Evaluator<'a, '_>, Side, u64) -> Evaluated,
+    point: Point,
+    widest: &mut i64,
+    value: &mut impl FnMut(&mut Evaluator<'a, '_>, Side, Point) -> Evaluated,
 ) -> AtPoint {
     for bits in POINT_LADDER {
         let mut spread = 0;
         let mut sample = |side| {
             let mut run = Evaluator::new(bits, budget);
-            let value = value(&mut run, side, number);
+            let value = value(&mut run, side, point);
             spread = spread.max(run.spread);
+            *widest = spread.max(*widest);
             match value {
                 Err(Trouble::Limit) => Err(AtPoint::Limit),
                 _ if run.off_domain => Ok(Sample::OffDomain),

@@ -31,6 +31,11 @@ impl Primes {
         Self { state }
     }
 
+    /// A word that depends on both sides, and not on their order.
+    pub(super) const fn seed(&self) -> u64 {
+        self.state.lanes[0]
+    }
+
     /// The next one.
     pub(super) fn next(&mut self, budget: &mut Budget) -> Result<Prime, Spent> {
         budget.charge(COST)?;
@@ -152,7 +157,7 @@ fn is_prime(n: u64) -> bool {
 
 /// A square root of -1 modulo a prime that is 1 modulo 4.
 fn imaginary(prime: u64) -> u64 {
-    (2..)
+    (2..prime)
         .map(|base| power(base, (prime - 1) / 4, prime))
         .find(|root| power(*root, 2, prime) == prime - 1)
         .unwrap_or(1)

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use super::evaluate::{Evaluator, Value};
 use super::field::{multiply, Prime, PRIMES};
 use super::modular::{NoResidue, Residues};
-use super::numeric::{sample, Outcome, Side, POINTS};
+use super::numeric::{sample, Outcome, Side};
+use super::points::{Point, Points, POINTS};
 use super::primes::Primes;
 use super::symbols;
 use crate::answer::limits::Budget;
@@ -43,11 +44,12 @@ pub(super) fn sign(
             }
         }
     }
-    let Some(reference) = reference(left, right, variables, budget) else {
+    let points = Points::of(left, right);
+    let Some(reference) = reference(left, right, variables, &points, budget) else {
         return Err(factor == Factor::None && !unsure);
     };
     if factor == Factor::Unknown {
-        factor = numeric(left, right, variables, reference.point, budget);
+        factor = numeric(left, right, variables, &points, reference.point, budget);
     }
     match factor {
         Factor::Constant => reference.sign.ok_or(false),
@@ -116,7 +118,7 @@ fn modulo(prime: Prime, left: &Expr, right: &Expr, budget: &mut Budget) -> Facto
 
 /// A point where both sides have a value and neither is zero.
 struct Reference {
-    point: u64,
+    point: Point,
     /// Of the ratio, if that is real.
     sign: Option<Ordering>,
 }
@@ -128,43 +130,47 @@ fn reference(
     left: &Expr,
     right: &Expr,
     variables: &[&str],
+    points: &Points,
     budget: &mut Budget,
 ) -> Option<Reference> {
-    (0..POINTS).find_map(|number| {
-        let mut run = Evaluator::new(BITS, budget);
-        run.go_to(variables, number);
-        let left = run.value(left).ok()?;
-        let right = run.value(right).ok()?;
-        let ratio = run.over(&left, &right).ok()?.to_ball(BITS);
-        if run.off_domain || ratio.contains_zero() {
-            return None;
-        }
-        let real = ratio.as_real().or_else(|| {
-            // An imaginary part that is zero but not certainly so.
-            let small = ratio.im.top().is_none_or(|top| top < -100);
-            (small && ratio.im.contains_zero()).then_some(&ratio.re)
-        });
-        Some(Reference {
-            point: number,
-            sign: real.and_then(super::ball::Ball::sign),
+    (0..POINTS)
+        .map(|number| points.at(number))
+        .find_map(|point| {
+            let mut run = Evaluator::new(BITS, budget);
+            run.go_to(variables, point);
+            let left = run.value(left).ok()?;
+            let right = run.value(right).ok()?;
+            let ratio = run.over(&left, &right).ok()?.to_ball(BITS);
+            if run.off_domain || ratio.contains_zero() {
+                return None;
+            }
+            let real = ratio.as_real().or_else(|| {
+                // An imaginary part that is zero but not certainly so.
+                let small = ratio.im.top().is_none_or(|top| top < -100);
+                (small && ratio.im.contains_zero()).then_some(&ratio.re)
+            });
+            Some(Reference {
+                point,
+                sign: real.and_then(super::ball::Ball::sign),
+            })
         })
-    })
 }
 
 fn numeric(
     left: &Expr,
     right: &Expr,
     variables: &[&str],
-    reference: u64,
+    points: &Points,
+    reference: Point,
     budget: &mut Budget,
 ) -> Factor {
     let product = |run: &mut Evaluator<'_, '_>, here: &Value, there: &Value| run.times(here, there);
-    let outcome = sample(budget, |run, side, number| {
+    let outcome = sample(budget, points, |run, side, point| {
         let (here, there) = match side {
             Side::Left => (left, right),
             Side::Right => (right, left),
         };
-        run.go_to(variables, number);
+        run.go_to(variables, point);
         let here = run.value(here)?;
         run.go_to(variables, reference);
         let there = run.value(there)?;

@@ -3,7 +3,8 @@
 use dashu_ratio::RBig;
 
 use super::super::combinatorics::NEAR;
-use super::super::field::PRIMES;
+use super::super::field::{hash, PRIMES};
+use super::super::points::{Point, POINTS};
 use super::super::trees::*;
 use super::super::{key, order, proportion, Proportion};
 use super::{decide, different, equal, undecided};
@@ -161,4 +162,26 @@ fn factorials_of_variables() {
     }
     let near = i64::try_from(NEAR).unwrap();
     never_equal(&div(fact(m()), fact(less(near + 1))), &n(0));
+}
+
+#[test]
+fn beyond_the_usual_points() {
+    // Zero at all points that are the same for all pairs.
+    let zeros = (0..POINTS).map(|number| {
+        let value = Point::new(number, 0).coordinate(hash("x"));
+        sub(x(), big(value.as_rational().unwrap().clone()))
+    });
+    let zero = E::Product(zeros.collect());
+    let root = || sqrt(add([pow(x(), n(2)), n(1)]));
+    different(add([root(), zero.clone()]), root());
+    different(mul([sin(x()), add([n(1), zero])]), sin(x()));
+    let far = || pow(n(10), n(100));
+    different(f(Function::Max, [x(), neg(far())]), x());
+    different(f(Function::Abs, [add([x(), far()])]), add([x(), far()]));
+    different(f(Function::Abs, [sub(x(), far())]), sub(far(), x()));
+    never_equal(&sqrt(pow(add([x(), far()]), n(2))), &add([x(), far()]));
+    equal(
+        f(Function::Max, [x(), neg(x())]),
+        f(Function::Abs, [neg(x())]),
+    );
 }
