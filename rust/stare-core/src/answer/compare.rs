@@ -6,9 +6,9 @@ use super::extract::boxes;
 use super::limits::{self, Budget};
 use super::quick::Plain;
 use super::syntax::{self, SyntaxError};
-use super::tree::Answer;
+use super::tree::{Answer, Constant, Expr};
 use super::value::Tolerance;
-use super::{relate, Reason};
+use super::{relate, Reason, Verdict};
 
 /// Wrappers taken off an answer at most; more of them than this is not an answer.
 const MAX_WRAPPERS: usize = 16;
@@ -128,17 +128,64 @@ impl<'a> Side<'a> {
     /// The slow twin of [`Self::compare`]'s short cuts.
     fn compare_trees(&self, gold: &Self, tolerance: Tolerance) -> Reason {
         match (self.tree(), gold.tree()) {
-            (Ok(answer), Ok(right)) => relate::compare(
-                self.tree_beside(answer, right),
-                gold.tree_beside(right, answer),
-                tolerance,
-                &mut Budget::new(),
-            ),
+            (Ok(answer), Ok(right)) => {
+                let reason = relate::compare(
+                    self.tree_beside(answer, right),
+                    gold.tree_beside(right, answer),
+                    tolerance,
+                    &mut Budget::new(),
+                );
+                if doubted((self, answer), (gold, right), reason.verdict()) {
+                    Reason::Ambiguous
+                } else {
+                    reason
+                }
+            }
             (_, Err(SyntaxError::Limit)) | (Err(SyntaxError::Limit), Ok(_)) => Reason::Limit,
             (_, Err(_)) => Reason::GoldUnparsed,
             (Err(_), Ok(_)) => Reason::AnswerUnparsed,
         }
     }
+}
+
+/// Whether the other reading of how a side is written forbids a verdict.
+///
+/// `6e-10` may be `6e - 10` without its spaces if the other side has the number e too, and
+/// `\approx 3` is no exact number. Runs of letters without any mark of maths may be words, which are not equal in another order.
+fn doubted(answer: (&Side, &Answer), gold: (&Side, &Answer), verdict: Verdict) -> bool {
+    let pairs = [(answer, gold), (gold, answer)];
+    match verdict {
+        Verdict::Incorrect => pairs.into_iter().any(|((side, _), (_, other))| {
+            let vague = side.bare.starts_with("\\approx") || side.bare.starts_with('\u{2248}');
+            vague
+                || has_tight_exponent(side.bare)
+                    && relate::contains(other, &mut |e| *e == Expr::Constant(Constant::E))
+        }),
+        Verdict::Correct => pairs.into_iter().all(|((side, tree), _)| {
+            let maths = side.text.contains(['$', '\\']);
+            !maths
+                && is_letters(side.bare)
+                && relate::contains(tree, &mut |e| matches!(e, Expr::Product(_)))
+        }),
+        Verdict::Undecided => false,
+    }
+}
+
+/// Whether there is a `6e-10` with whole digits before the `e`.
+fn has_tight_exponent(text: &str) -> bool {
+    text.as_bytes().windows(4).any(
+        |bytes| matches!(bytes, [b'0'..=b'9', b'e', b'+' | b'-', digit] if digit.is_ascii_digit()),
+    )
+}
+
+/// Whether a text has letters, spaces and commas only, and some letters side by side.
+fn is_letters(text: &str) -> bool {
+    text.bytes()
+        .all(|b| b.is_ascii_alphabetic() || matches!(b, b' ' | b','))
+        && text
+            .as_bytes()
+            .windows(2)
+            .any(|pair| pair.iter().all(u8::is_ascii_alphabetic))
 }
 
 /// An answer without what does not change it: surrounding space, maths delimiters, a box around
@@ -178,7 +225,6 @@ pub(super) fn bare(text: &str) -> &str {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::Verdict;
     use super::*;
 
     #[test]
@@ -238,6 +284,43 @@ mod tests {
                 verdict,
                 "{answer} against {gold}: {reason:?}"
             );
+        }
+    }
+
+    #[test]
+    fn two_readings() {
+        for (answer, gold, verdict) in [
+            ("6e-10", "6e - 10", Verdict::Undecided),
+            ("6e-10", "6e - 11", Verdict::Undecided),
+            ("6e-10", "6 \\cdot 10^{-10}", Verdict::Correct),
+            ("6e-10", "6e-11", Verdict::Incorrect),
+            ("7e-5", "0.00007", Verdict::Correct),
+            ("ab", "ba", Verdict::Undecided),
+            ("ab", "cd", Verdict::Incorrect),
+            ("x y", "yx", Verdict::Correct),
+            ("$ab$", "ba", Verdict::Correct),
+            ("$2xy$", "2yx", Verdict::Correct),
+            ("309 m", "309 \\text{ m}", Verdict::Correct),
+            ("0.05 m", "5 \\text{ cm}", Verdict::Correct),
+            ("309 m", "310 \\text{ m}", Verdict::Incorrect),
+            ("309 m", "309 \\text{ kg}", Verdict::Undecided),
+            ("5 m", "5 \\text{ min}", Verdict::Undecided),
+            ("\\approx 3.14", "3.14", Verdict::Correct),
+            ("\\approx 3.14", "\\pi", Verdict::Undecided),
+            ("5 C", "5 \\text{ C}", Verdict::Correct),
+            ("309 x", "309 \\text{ m}", Verdict::Incorrect),
+            ("0,522,720", "0, 522720", Verdict::Undecided),
+        ] {
+            for reason in [
+                compare(answer, gold, Tolerance::None),
+                compare(gold, answer, Tolerance::None),
+            ] {
+                assert_eq!(
+                    reason.verdict(),
+                    verdict,
+                    "{answer} against {gold}: {reason:?}"
+                );
+            }
         }
     }
 

@@ -1,167 +1,20 @@
-//! Units of measure, as data: spellings, dimensions, exact scales.
+//! Units of measure: spellings, dimensions, exact scales.
+
+mod table;
 
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
-/// Exponents of length, mass, time, money (dollars), calendar months, electric current, data,
-/// euros, pounds sterling, angle.
-type Dimension = [i8; 10];
-
-const NONE: Dimension = [0; 10];
-const LENGTH: Dimension = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-const VOLUME: Dimension = [3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-const MASS: Dimension = [0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
-const TIME: Dimension = [0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
-const DOLLAR: Dimension = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-const MONTH: Dimension = [0, 0, 0, 0, 1, 0, 0, 0, 0, 0];
-const CURRENT: Dimension = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
-const DATA: Dimension = [0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
-const EURO: Dimension = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0];
-const STERLING: Dimension = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
-const ANGLE: Dimension = [0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
-const FORCE: Dimension = [1, 1, -2, 0, 0, 0, 0, 0, 0, 0];
-const ENERGY: Dimension = [2, 1, -2, 0, 0, 0, 0, 0, 0, 0];
-const POWER: Dimension = [2, 1, -3, 0, 0, 0, 0, 0, 0, 0];
-const FREQUENCY: Dimension = [0, 0, -1, 0, 0, 0, 0, 0, 0, 0];
-const AREA: Dimension = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-const VOLTAGE: Dimension = [2, 1, -3, 0, 0, -1, 0, 0, 0, 0];
-
-/// A unit: canonical name, other spellings, dimension, scale to the base unit of that dimension.
-struct Row {
-    name: &'static str,
-    spellings: &'static [&'static str],
-    dimension: Dimension,
-    scale: (u64, u64),
-}
-
-const fn row(
-    name: &'static str,
-    spellings: &'static [&'static str],
-    dimension: Dimension,
-    above: u64,
-    below: u64,
-) -> Row {
-    Row {
-        name,
-        spellings,
-        dimension,
-        scale: (above, below),
-    }
-}
-
-/// Base units: metre, kilogram, second, dollar, month, ampere, bit, euro, pound, radian.
-const UNITS: &[Row] = &[
-    row("m", &["meter", "meters", "metre", "metres"], LENGTH, 1, 1),
-    row(
-        "km",
-        &["kilometer", "kilometers", "kilometre", "kilometres", "kms"],
-        LENGTH,
-        1000,
-        1,
-    ),
-    row("dm", &["decimeter", "decimeters"], LENGTH, 1, 10),
-    row(
-        "cm",
-        &[
-            "centimeter",
-            "centimeters",
-            "centimetre",
-            "centimetres",
-            "cms",
-        ],
-        LENGTH,
-        1,
-        100,
-    ),
-    row(
-        "mm",
-        &["millimeter", "millimeters", "millimetre", "millimetres"],
-        LENGTH,
-        1,
-        1000,
-    ),
-    row("nm", &["nanometer", "nanometers"], LENGTH, 1, 1_000_000_000),
-    row("in", &["inch", "inches", "ins"], LENGTH, 254, 10_000),
-    row("ft", &["foot", "feet"], LENGTH, 3048, 10_000),
-    row("yd", &["yard", "yards", "yds"], LENGTH, 9144, 10_000),
-    row("mi", &["mile", "miles"], LENGTH, 1_609_344, 1000),
-    row("kg", &["kilogram", "kilograms", "kgs"], MASS, 1, 1),
-    row("g", &["gram", "grams", "gm", "gms"], MASS, 1, 1000),
-    row("mg", &["milligram", "milligrams"], MASS, 1, 1_000_000),
-    row(
-        "lb",
-        &["lbs", "pound", "pounds"],
-        MASS,
-        45_359_237,
-        100_000_000,
-    ),
-    row("oz", &["ounce", "ounces"], MASS, 45_359_237, 1_600_000_000),
-    row("s", &["sec", "secs", "second", "seconds"], TIME, 1, 1),
-    row("ms", &["millisecond", "milliseconds"], TIME, 1, 1000),
-    row("min", &["mins", "minute", "minutes"], TIME, 60, 1),
-    row("h", &["hr", "hrs", "hour", "hours"], TIME, 3600, 1),
-    row("day", &["days"], TIME, 86_400, 1),
-    row("week", &["weeks"], TIME, 604_800, 1),
-    row("month", &["months"], MONTH, 1, 1),
-    row("year", &["years", "yr", "yrs"], MONTH, 12, 1),
-    row("decade", &["decades"], MONTH, 120, 1),
-    row("dollar", &["dollars", "usd"], DOLLAR, 1, 1),
-    row("cent", &["cents"], DOLLAR, 1, 100),
-    row("euro", &["euros"], EURO, 1, 1),
-    row("pound sterling", &["pounds sterling"], STERLING, 1, 1),
-    row(
-        "L",
-        &["l", "liter", "liters", "litre", "litres"],
-        VOLUME,
-        1,
-        1000,
-    ),
-    row(
-        "mL",
-        &[
-            "ml",
-            "milliliter",
-            "milliliters",
-            "millilitre",
-            "millilitres",
-        ],
-        VOLUME,
-        1,
-        1_000_000,
-    ),
-    row("acre", &["acres"], AREA, 40_468_564_224, 10_000_000),
-    row("ha", &["hectare", "hectares"], AREA, 10_000, 1),
-    row("N", &["newton", "newtons"], FORCE, 1, 1),
-    row("J", &["joule", "joules"], ENERGY, 1, 1),
-    row("kJ", &["kilojoule", "kilojoules"], ENERGY, 1000, 1),
-    row("W", &["watt", "watts"], POWER, 1, 1),
-    row("kW", &["kilowatt", "kilowatts"], POWER, 1000, 1),
-    row("Hz", &["hertz"], FREQUENCY, 1, 1),
-    row("A", &["ampere", "amperes", "amp", "amps"], CURRENT, 1, 1),
-    row("V", &["volt", "volts"], VOLTAGE, 1, 1),
-    row("bit", &["bits"], DATA, 1, 1),
-    row("byte", &["bytes"], DATA, 8, 1),
-    row("rad", &["radian", "radians"], ANGLE, 1, 1),
-];
-
-/// Spellings of compound units.
-const COMPOUND: &[(&str, &str)] = &[
-    ("mph", "mi/h"),
-    ("kph", "km/h"),
-    ("kmh", "km/h"),
-    ("fps", "ft/s"),
-    ("cc", "cm^3"),
-    ("sq ft", "ft^2"),
-    ("sq in", "in^2"),
-    ("degrees", "degree"),
-    ("degree", "degree"),
-    ("deg", "degree"),
-];
+use table::{Dimension, BASES, COMPOUND, NONE, UNITS};
 
 /// Spellings longer than this are no unit.
 const LONGEST: usize = 64;
 
-/// The canonical spelling of a unit: `cm`, `cm^2`, `m/s`; `None` if it is not known.
+/// Units multiplied and divided in one.
+const MOST_FACTORS: usize = 6;
+
+/// The canonical spelling of a unit: `cm`, `cm^2`, `m/s`, `N*m`, `J/K/mol`; `None` if it is not
+/// known.
 pub(super) fn canonical(text: &str) -> Option<Box<str>> {
     if text.len() > LONGEST {
         return None;
@@ -177,16 +30,18 @@ pub(super) fn canonical(text: &str) -> Option<Box<str>> {
     {
         return Some((*compound).into());
     }
+    let mut factors = factors(&text)?;
+    // One order for all spellings: factors, then divisors, each by the table.
+    factors.sort_by_key(|factor| (factor.power < 0, factor.index));
     let mut canonical = String::new();
-    for (index, factor) in text.split('/').enumerate() {
-        if index > 2 {
-            return None;
+    for factor in &factors {
+        if factor.power < 0 {
+            canonical.push_str(if canonical.is_empty() { "1/" } else { "/" });
+        } else if !canonical.is_empty() {
+            canonical.push('*');
         }
-        let (row, power) = powered(factor.trim())?;
-        if index > 0 {
-            canonical.push('/');
-        }
-        canonical.push_str(row.name);
+        canonical.push_str(UNITS.get(factor.index)?.name);
+        let power = factor.power.unsigned_abs();
         if power > 1 {
             canonical.push('^');
             canonical.push(char::from_digit(u32::from(power), 10)?);
@@ -195,33 +50,86 @@ pub(super) fn canonical(text: &str) -> Option<Box<str>> {
     Some(canonical.into())
 }
 
-/// `cm^2`, `square cm`, `cubic feet`, `feet squared`.
-fn powered(text: &str) -> Option<(&'static Row, u8)> {
-    const BEFORE: [(&str, u8); 5] = [
+/// A unit of the table to a power.
+#[derive(Clone, Copy, Debug)]
+struct Factor {
+    index: usize,
+    power: i8,
+}
+
+/// The factors of `m/s^2`, `kJ mol^-1`, `N*m`; each unit once.
+fn factors(text: &str) -> Option<Vec<Factor>> {
+    let mut factors: Vec<Factor> = Vec::new();
+    for (slashes, part) in text.split('/').enumerate() {
+        if slashes > 2 {
+            return None;
+        }
+        if slashes == 0 && part.trim() == "1" {
+            continue;
+        }
+        let mut found = match powered(part.trim()) {
+            Some(single) => vec![single],
+            None => part
+                .split(['*', ' '])
+                .filter(|piece| !piece.is_empty())
+                .map(powered)
+                .collect::<Option<_>>()?,
+        };
+        // `kg/m s`: above or below.
+        if slashes > 0 && found.len() > 1 {
+            return None;
+        }
+        if slashes > 0 {
+            for factor in &mut found {
+                factor.power = -factor.power;
+            }
+        }
+        factors.extend(found);
+    }
+    let once = factors.iter().enumerate().all(|(at, factor)| {
+        factors
+            .iter()
+            .skip(at + 1)
+            .all(|other| other.index != factor.index)
+    });
+    (once && !factors.is_empty() && factors.len() <= MOST_FACTORS).then_some(factors)
+}
+
+/// `cm^2`, `square cm`, `cubic feet`, `feet squared`, `s^-1`.
+fn powered(text: &str) -> Option<Factor> {
+    const BEFORE: [(&str, i8); 5] = [
         ("square ", 2),
         ("sq. ", 2),
         ("sq ", 2),
         ("cubic ", 3),
         ("cu ", 3),
     ];
-    const BEHIND: [(&str, u8); 4] = [("^2", 2), ("^3", 3), (" squared", 2), (" cubed", 3)];
+    const BEHIND: [(&str, i8); 2] = [(" squared", 2), (" cubed", 3)];
+    let factor = |text: &str, power| find(text.trim()).map(|index| Factor { index, power });
     for (mark, power) in BEFORE {
         if let Some(rest) = text.strip_prefix(mark) {
-            return Some((find(rest.trim())?, power));
+            return factor(rest, power);
         }
     }
     for (mark, power) in BEHIND {
         if let Some(rest) = text.strip_suffix(mark) {
-            return Some((find(rest.trim())?, power));
+            return factor(rest, power);
         }
     }
-    Some((find(text)?, 1))
+    match text.split_once('^') {
+        Some((unit, power)) => {
+            let power: i8 = power.parse().ok()?;
+            (power != 0 && (-9..=9).contains(&power)).then_some(())?;
+            factor(unit, power)
+        }
+        None => factor(text, 1),
+    }
 }
 
-/// Symbols by exact case, names by any.
-fn find(text: &str) -> Option<&'static Row> {
+/// Place in the table: symbols by exact case, names by any.
+fn find(text: &str) -> Option<usize> {
     let folded = text.to_lowercase();
-    UNITS.iter().find(|row| {
+    UNITS.iter().position(|row| {
         row.name == text
             || row.spellings.contains(&text)
             || (text.len() > 2 && (row.name == folded || row.spellings.contains(&folded.as_str())))
@@ -249,28 +157,35 @@ pub fn convert(from: &str, to: &str) -> Option<Conversion> {
     })
 }
 
+/// A canonical unit in base units: how many of them, and which, with their exponents. Dollars and
+/// radians are not named: a bare number is meant as those. `None` if the unit is not known.
+pub(super) fn base(unit: &str) -> Option<(RBig, String)> {
+    let (dimension, scale) = measure(unit)?;
+    let named = BASES.iter().zip(dimension);
+    let factors: Vec<_> = named
+        .filter(|(name, power)| !name.is_empty() && *power != 0)
+        .map(|(name, power)| format!("{name}^{power}"))
+        .collect();
+    Some((scale, factors.join(" ")))
+}
+
 /// Dimension and scale of a canonical unit.
 fn measure(text: &str) -> Option<(Dimension, RBig)> {
     let mut dimension = NONE;
     let mut scale = RBig::ONE;
-    for (index, factor) in text.split('/').enumerate() {
-        let (row, power) = powered(factor)?;
+    for factor in factors(text)? {
+        let row = UNITS.get(factor.index)?;
         let (above, below) = row.scale;
         let one = RBig::from_parts(IBig::from(above), UBig::from(below));
-        for _ in 0..power {
-            if index == 0 {
+        for _ in 0..factor.power.unsigned_abs() {
+            if factor.power > 0 {
                 scale *= &one;
             } else {
                 scale /= &one;
             }
         }
         for (total, part) in dimension.iter_mut().zip(row.dimension) {
-            let part = part.checked_mul(i8::try_from(power).ok()?)?;
-            *total = if index == 0 {
-                total.checked_add(part)?
-            } else {
-                total.checked_sub(part)?
-            };
+            *total = total.checked_add(part.checked_mul(factor.power)?)?;
         }
     }
     Some((dimension, scale))
@@ -292,10 +207,19 @@ mod tests {
             ("m/s^2", "m/s^2"),
             ("Dollars", "dollar"),
             ("in.", "in"),
+            ("kJ mol^-1", "kJ/mol"),
+            ("J/mol/K", "J/K/mol"),
+            ("J mol^-1 K^-1", "J/K/mol"),
+            ("N m", "m*N"),
+            ("m*N", "m*N"),
+            ("s^-1", "1/s"),
+            ("1/s", "1/s"),
         ] {
             assert_eq!(canonical(text).as_deref(), Some(expected), "{text}");
         }
-        for text in ["apples", "x", "units", "", "M", "cm and"] {
+        for text in [
+            "apples", "x", "units", "", "M", "cm and", "kg/m s", "m m", "1", "m^0",
+        ] {
             assert_eq!(canonical(text), None, "{text}");
         }
     }
@@ -323,6 +247,8 @@ mod tests {
         assert_eq!(convert("cent", "dollar"), ratio(1, 100));
         assert_eq!(convert("km/h", "m/s"), ratio(5, 18));
         assert_eq!(convert("L", "cm^3"), ratio(1000, 1));
+        assert_eq!(convert("m*N", "J"), ratio(1, 1));
+        assert_eq!(convert("1/s", "Hz"), ratio(1, 1));
         assert_eq!(convert("cm", "kg"), Some(Conversion::Incompatible));
         assert_eq!(convert("apples", "kg"), None);
     }

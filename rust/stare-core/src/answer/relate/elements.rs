@@ -91,7 +91,7 @@ fn grouped_alike(context: &mut Context<'_>, answer: &[Answer], gold: &[Answer]) 
 fn grouped(items: &[Answer]) -> Vec<Answer> {
     let mut grouped: Vec<Answer> = Vec::with_capacity(items.len());
     for item in items {
-        let before = grouped.last().and_then(whole);
+        let before = grouped.last().and_then(whole).filter(|n| !n.is_zero());
         let whole_now = match item {
             Answer::Quantity(value, _) => whole(value),
             other => whole(other),
@@ -170,7 +170,7 @@ fn literals(context: &mut Context<'_>, answer: &[Answer], gold: &[Answer]) -> Op
     }
     left.dedup();
     right.dedup();
-    Some(if left == right {
+    Some(if left == right || grouped_alike(context, answer, gold) {
         Reason::Ambiguous
     } else {
         Reason::DifferentSizes

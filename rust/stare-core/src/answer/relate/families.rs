@@ -7,7 +7,9 @@ use super::super::tree::{Answer, Expr, NamedSet, Operator, Symbol};
 use super::super::value;
 use super::super::verdict::{Reason, Verdict};
 use super::edit::{difference, integer, is_numeric, negate, product, substitute_answer};
+use super::lattices::Lattices;
 use super::linear::{linear, Linear};
+use super::lists::{expressions, members};
 use super::matching::{matching, Matching};
 use super::names::{named, symbol_of};
 use super::scalars::{self, permutations};
@@ -134,6 +136,25 @@ fn families(context: &mut Context<'_>, left: &Family<'_>, right: &Family<'_>) ->
     result
 }
 
+/// The values of one family, or of several, as a periodic set of numbers.
+fn union(context: &mut Context<'_>, body: &Answer, name: &str) -> Option<Lattices> {
+    Lattices::union(context, &expressions(members(body))?, name)
+}
+
+/// The numbers that an answer with one integer parameter and no other condition is.
+pub(super) fn numbers(context: &mut Context<'_>, answer: &Answer) -> Option<Lattices> {
+    let family = family(answer)?;
+    let ([(name, NamedSet::Integers)], []) =
+        (family.parameters.as_slice(), family.conditions.as_slice())
+    else {
+        return None;
+    };
+    match named(family.body) {
+        Some(named) => union(context, &named.value, name),
+        None => union(context, family.body, name),
+    }
+}
+
 /// The values of two families with the same parameters. Different only for one integer parameter.
 fn bodies(
     context: &mut Context<'_>,
@@ -146,6 +167,24 @@ fn bodies(
             return bodies(context, &mine.value, &theirs.value, parameter);
         }
         return Reason::Unproved;
+    }
+    // A name on one side only.
+    if let Some(mine) = named(left) {
+        return bodies(context, &mine.value, right, parameter);
+    }
+    if let Some(theirs) = named(right) {
+        return bodies(context, left, &theirs.value, parameter);
+    }
+    if let Some(name) = parameter {
+        if let (Some(mine), Some(theirs)) =
+            (union(context, left, name), union(context, right, name))
+        {
+            return if mine == theirs {
+                Reason::EqualSets
+            } else {
+                Reason::DifferentSets
+            };
+        }
     }
     match (left, right) {
         (Answer::List { items: mine, .. }, Answer::List { items: theirs, .. })

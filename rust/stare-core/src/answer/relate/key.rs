@@ -5,20 +5,29 @@ use super::super::tree::{Answer, Brackets, Expr, NamedSet, Operator};
 use super::super::value::{self, Tolerance};
 use super::boolean::{Cut, Reals};
 use super::edit::{difference, infinity, is_numeric, substitute_answer};
+use super::families::numbers;
 use super::lists::assignments;
 use super::names::{named, symbol_of};
-use super::numerals::{base_value, reduced};
+use super::numerals::{base_value, moment, reduced, Moment};
 use super::polynomial::Polynomial;
-use super::quantities::plain_value;
-use super::{normal, regions, text, vocabulary, Context};
+use super::quantities::canonical;
+use super::scalars::varies;
+use super::{chains, normal, regions, text, vocabulary, Context};
 
 /// A text that is the same for equal answers and, where decidable, only for them. Always there: an
 /// answer without a canonical form gets its normalised tree.
 ///
-/// The name and the unit of a value are not part of it, for `x = 5`, `5` and `5 cm` are equal; nor
-/// are the braces of lists. So `5 cm` and `5 m` share a key: within one problem the unit is given.
-/// Equal for a reason that does not carry over from pair to pair leaves keys different: a decimal
-/// and what it rounds, `28` and `28\%`, values with names and a bare list of them.
+/// Equality of answers does not always carry over: `5 cm` and `5 m` are equal to `5` and not to each
+/// other. The key takes one side then:
+///
+/// - Units of measure are part of it, in base units: `5 cm` is `0.05 m` and neither `5 m` nor `5`.
+///   Words behind a number, degrees, radians and dollars are not, percent are hundredths: a bare
+///   number is meant as these and seldom as anything else.
+/// - The name of a value is not part of it: `x = 5` is `5`, and so is `y = 5`. Within one problem
+///   one name is asked for. Nor are the braces of lists.
+/// - `12:15` is the ratio, not the time; `12:15 p.m.` is the time.
+/// - A decimal and what it rounds, `28` and `28\%`, values with names and a bare list of them, the
+///   equation `x + y = 0` and `y = -x` have keys of their own.
 #[must_use]
 pub fn key(answer: &Answer) -> String {
     let mut budget = Budget::new();
@@ -38,14 +47,20 @@ fn write(context: &mut Context<'_>, answer: &Answer) -> String {
     }
     match answer {
         Answer::Expr(expr) => expression(context, expr),
-        Answer::Quantity(value, unit) => write(context, &plain_value(value, unit)),
+        Answer::Quantity(value, unit) => {
+            let (value, unit) = canonical(value, unit);
+            let value = write(context, &value);
+            unit.map_or(value.clone(), |unit| format!("{value} unit {unit}"))
+        }
         Answer::Base { digits, base } => match base_value(digits, *base) {
             Some(value) => format!("base {value}"),
             None => text::answer(answer),
         },
-        Answer::Ratio(parts) => match reduced(context, parts) {
-            Some(parts) => text::answer(&Answer::Ratio(parts)),
-            None => text::answer(answer),
+        Answer::Ratio(parts) => ratio(context, parts),
+        Answer::Time(time) => match moment(*time) {
+            Moment::Ratio(parts) => ratio(context, &parts),
+            Moment::OfDay(seconds) => format!("time {seconds}"),
+            Moment::Open => text::answer(answer),
         },
         Answer::Words(words) => format!("'{}'", vocabulary::bare(words)),
         // As the symbol that a bare letter is read as.
@@ -76,13 +91,35 @@ fn write(context: &mut Context<'_>, answer: &Answer) -> String {
             format!("{open}{lower}, {upper}{close}")
         }
         Answer::Relation { .. } => relation(context, answer),
-        Answer::Where { .. } | Answer::IndexedUnion { .. } => family(answer),
-        Answer::SetOperation(..)
-        | Answer::SetBuilder { .. }
-        | Answer::NamedSet(_)
-        | Answer::Piecewise(_)
-        | Answer::Time(_) => text::answer(answer),
+        Answer::Where { .. } | Answer::IndexedUnion { .. } => match numbers(context, answer) {
+            Some(lattices) => lattices.text(),
+            None => family(answer),
+        },
+        Answer::Piecewise(cases) => {
+            let mut keys: Vec<_> = cases
+                .iter()
+                .map(|(value, condition)| {
+                    let condition = condition.as_ref().map(|c| write(context, c));
+                    format!(
+                        "{} if {}",
+                        write(context, value),
+                        condition.unwrap_or_default()
+                    )
+                })
+                .collect();
+            keys.sort_unstable();
+            keys.join("; ")
+        }
+        Answer::SetOperation(..) | Answer::SetBuilder { .. } | Answer::NamedSet(_) => {
+            text::answer(answer)
+        }
     }
+}
+
+fn ratio(context: &mut Context<'_>, parts: &[Expr]) -> String {
+    let parts = reduced(context, parts).unwrap_or_else(|| parts.to_vec());
+    let keys: Vec<_> = parts.iter().map(|part| expression(context, part)).collect();
+    keys.join(":")
 }
 
 /// Sorted; values with names by their names, as the tuple of the values.
@@ -104,7 +141,9 @@ fn expression(context: &mut Context<'_>, expr: &Expr) -> String {
     match infinity(expr) {
         Some(true) => "inf".to_owned(),
         Some(false) => "-inf".to_owned(),
-        None => value::key(expr, context.budget).unwrap_or_else(|| text::expression(expr)),
+        None => value::key(expr, context.budget)
+            .filter(|key| key.starts_with('f') || !varies(context, expr))
+            .unwrap_or_else(|| text::expression(expr)),
     }
 }
 
@@ -145,8 +184,15 @@ fn relation(context: &mut Context<'_>, answer: &Answer) -> String {
     let Answer::Relation { sides, operators } = answer else {
         return text::answer(answer);
     };
-    if let Some(last) = sides.last() {
-        if is_numeric(answer) && operators.iter().all(|o| *o == Operator::Equal) {
+    let states =
+        |operator: &Operator| matches!(operator, Operator::Equal | Operator::Approximately);
+    if is_numeric(answer) && operators.iter().all(states) {
+        if chains::is_void(context, answer) {
+            return text::answer(answer);
+        }
+        // What is behind `\approx` is rounded.
+        let exact = operators.iter().take_while(|o| **o == Operator::Equal);
+        if let Some(last) = sides.get(exact.count()) {
             return write(context, last);
         }
     }

@@ -8,13 +8,14 @@ use super::super::verdict::{Reason, Verdict};
 use super::edit::{has_plus_minus, is_numeric, names};
 use super::elements::unordered;
 use super::names::{named, symbol_of};
-use super::{all, chains, doubtful, Context};
+use super::{all, chains, doubtful, lattices, Context};
 
 /// A list or tuple against another, or against a single value.
 pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) -> Option<Reason> {
     match (answer, gold) {
         (Answer::List { items: left, .. }, Answer::List { items: right, .. }) => {
-            Some(lists(context, left, right))
+            let reason = lists(context, left, right);
+            Some(families(context, reason, left, right))
         }
         (
             Answer::Tuple {
@@ -44,18 +45,73 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
             if grouped_digits(context, items, single) {
                 return Some(Reason::Ambiguous);
             }
-            Some(unordered(context, members(answer), members(gold)))
+            let reason = unordered(context, members(answer), members(gold));
+            Some(match reason.verdict() {
+                // The set of a set, which a list of one is only inside another set.
+                Verdict::Correct => Reason::UnlikeKinds,
+                _ => families(context, reason, members(answer), members(gold)),
+            })
+        }
+        (
+            Answer::Tuple {
+                items,
+                brackets: Brackets::Square,
+            },
+            Answer::Expr(point),
+        )
+        | (
+            Answer::Expr(point),
+            Answer::Tuple {
+                items,
+                brackets: Brackets::Square,
+            },
+        ) => {
+            // `[3, 3]` may be meant as the interval that holds 3 only.
+            let [Answer::Expr(lower), Answer::Expr(upper)] = items.as_slice() else {
+                return None;
+            };
+            let is_point = [lower, upper]
+                .into_iter()
+                .all(|end| context.equal(end, point) != Some(false));
+            is_point.then_some(Reason::UnlikeKinds)
         }
         _ => None,
     }
 }
 
 /// The members of a list; any other answer is one.
-fn members(answer: &Answer) -> &[Answer] {
+pub(super) fn members(answer: &Answer) -> &[Answer] {
     match answer {
         Answer::List { items, .. } => items,
         other => std::slice::from_ref(other),
     }
+}
+
+/// `k\pi` and `2k\pi, (2k + 1)\pi` are the same numbers if `k` runs over the integers.
+fn families(
+    context: &mut Context<'_>,
+    reason: Reason,
+    answer: &[Answer],
+    gold: &[Answer],
+) -> Reason {
+    if reason.verdict() != Verdict::Incorrect {
+        return reason;
+    }
+    match (expressions(answer), expressions(gold)) {
+        (Some(left), Some(right)) if lattices::may_agree(context, &left, &right) => {
+            Reason::Ambiguous
+        }
+        _ => reason,
+    }
+}
+
+/// The members, if all are expressions.
+pub(super) fn expressions(items: &[Answer]) -> Option<Vec<&Expr>> {
+    let each = items.iter().map(|item| match item {
+        Answer::Expr(expr) => Some(expr),
+        _ => None,
+    });
+    each.collect()
 }
 
 fn lists(context: &mut Context<'_>, left: &[Answer], right: &[Answer]) -> Reason {

@@ -6,6 +6,7 @@
 
 mod boolean;
 mod chains;
+mod dictionary;
 mod edit;
 mod elements;
 mod equations;
@@ -14,6 +15,7 @@ mod inequalities;
 mod intervals;
 mod key;
 mod kinds;
+mod lattices;
 mod linear;
 mod lists;
 mod matching;
@@ -28,6 +30,7 @@ mod regions;
 mod relations;
 mod samples;
 mod scalars;
+mod signs;
 mod text;
 mod vocabulary;
 mod words;
@@ -36,7 +39,7 @@ mod words;
 mod tests;
 
 use super::limits::Budget;
-use super::tree::Answer;
+use super::tree::{Answer, Expr};
 use super::value::Tolerance;
 use super::verdict::{Reason, Verdict};
 
@@ -56,6 +59,13 @@ pub fn compare(
         }
     }
     context.answers(&normal::answer(answer), &normal::answer(gold))
+}
+
+/// Whether any expression of an answer has a part that is what is asked for.
+pub fn contains(answer: &Answer, wanted: &mut dyn FnMut(&Expr) -> bool) -> bool {
+    let mut found = false;
+    edit::visit(answer, &mut |expr| found |= edit::any(expr, wanted));
+    found
 }
 
 /// What one comparison shares.
@@ -101,7 +111,7 @@ impl Context<'_> {
     }
 
     /// Whether two expressions are proved equal.
-    fn equal(&mut self, left: &super::tree::Expr, right: &super::tree::Expr) -> Option<bool> {
+    fn equal(&mut self, left: &Expr, right: &Expr) -> Option<bool> {
         match scalars::exactly(self, left, right).verdict() {
             Verdict::Correct => Some(true),
             Verdict::Incorrect => Some(false),

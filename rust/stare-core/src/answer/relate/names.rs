@@ -70,7 +70,10 @@ pub(super) fn named(answer: &Answer) -> Option<Named<'_>> {
     }
     let value = match rest {
         [value] => Cow::Borrowed(value),
-        [.., last] if later.iter().all(|operator| *operator == Operator::Equal) => {
+        [.., last]
+            if later.iter().all(|operator| *operator == Operator::Equal)
+                && !rest.iter().all(is_numeric) =>
+        {
             Cow::Borrowed(last)
         }
         _ if later
@@ -129,12 +132,28 @@ fn pair(
     right: &Named<'_>,
 ) -> Reason {
     match match_names(context, left.name, right.name) {
-        Match::Same => context.answers(&left.value, &right.value),
+        Match::Same => {
+            let reason = context.answers(&left.value, &right.value);
+            match reason.verdict() {
+                Verdict::Correct if !inner_sides_agree(context, answer, gold) => Reason::Unproved,
+                _ => reason,
+            }
+        }
         Match::Renamed(names) => {
             // A parameter must not take the name of another variable.
-            let taken = super::edit::names(&right.value);
+            let (mine, theirs) = (
+                super::edit::names(&left.value),
+                super::edit::names(&right.value),
+            );
+            let old: Vec<_> = names.iter().map(|(name, _)| *name).collect();
             let captured = names.iter().any(|(name, new)| match new {
-                Expr::Symbol(new) => **new != **name && taken.contains(&&**new),
+                Expr::Symbol(new) => {
+                    let own = names
+                        .iter()
+                        .any(|(_, other)| matches!(other, Expr::Symbol(o) if **o == **name));
+                    !old.contains(&&**new) && theirs.contains(&&**new)
+                        || !own && mine.contains(name)
+                }
                 _ => true,
             });
             if captured {
@@ -160,6 +179,27 @@ fn pair(
             }
         }
     }
+}
+
+/// Whether the sides between the name and the value of `A = \pi r^2 = 9\pi` agree, where both have
+/// some.
+fn inner_sides_agree(context: &mut Context<'_>, answer: &Answer, gold: &Answer) -> bool {
+    fn inner(answer: &Answer) -> &[Answer] {
+        match answer {
+            Answer::Relation { sides, .. } => sides
+                .get(1..sides.len().saturating_sub(1))
+                .unwrap_or_default(),
+            _ => &[],
+        }
+    }
+    let (left, right) = (inner(answer), inner(gold));
+    let pairs = left.iter().zip(right);
+    left.is_empty()
+        || right.is_empty()
+        || left.len() == right.len()
+            && pairs.into_iter().all(|(a, b)| {
+                text::same_answer(a, b) || context.answers(a, b).verdict() == Verdict::Correct
+            })
 }
 
 /// Whether it names a variable or the value of a function, and not a segment or the like.
@@ -217,6 +257,8 @@ fn arguments<'a>(context: &mut Context<'_>, mine: &[Expr], theirs: &'a [Expr]) -
         .iter()
         .zip(theirs)
         .map(|(left, right)| match (left, right) {
+            // `P(A)` and `P(B)` are about two things.
+            (mine, theirs) if is_capital(mine) || is_capital(theirs) => None,
             (Expr::Symbol(_), Expr::Symbol(name)) => Some((&**name, left.clone())),
             _ => None,
         })

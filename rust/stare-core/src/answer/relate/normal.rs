@@ -1,10 +1,14 @@
 //! One shape for answers that are written in several: `\pm` expanded, units moved to the numbers,
 //! chains of `>` turned round, names moved to the left.
 
-use super::super::tree::{Answer, Expr, NamedSet, Operator, SetOperator, Symbol};
-use super::edit::{any, infinity, map, map_answer, mentions, negate, visit};
+use super::super::tree::{Answer, Brackets, Expr, NamedSet, Operator, SetOperator, Symbol, Unit};
+use super::edit::{infinity, mentions};
 use super::intervals::as_interval;
 use super::names::{is_name, symbol_of};
+use super::signs::signs;
+
+/// The word behind a list that makes it a tuple.
+const RESPECTIVELY: &str = "respectively";
 
 /// The normal form of an answer.
 pub(super) fn answer(tree: &Answer) -> Answer {
@@ -57,42 +61,6 @@ pub(super) fn answer(tree: &Answer) -> Answer {
     }
 }
 
-/// Expand `\pm` into both values, if it is clear which signs go together: there is one, or a `\mp`
-/// says so. Else nothing is changed.
-fn signs(tree: &Answer) -> Answer {
-    let (mut plus, mut minus) = (0_usize, 0_usize);
-    visit(tree, &mut |expr| {
-        any(expr, &mut |node| {
-            if let Expr::PlusMinus { plus_first, .. } = node {
-                *(if *plus_first { &mut plus } else { &mut minus }) += 1;
-            }
-            false
-        });
-    });
-    if plus + minus != 1 && (plus == 0 || minus == 0) {
-        return tree.clone();
-    }
-    let with = |upper| map_answer(tree, &mut |expr| choose(expr, upper));
-    Answer::List {
-        items: vec![with(true), with(false)],
-        braces: false,
-    }
-}
-
-fn choose(expr: &Expr, upper: bool) -> Expr {
-    map(expr, &mut |node| match node {
-        Expr::PlusMinus { plus_first, term } => {
-            let term = choose(term, upper);
-            Some(if *plus_first == upper {
-                term
-            } else {
-                negate(term)
-            })
-        }
-        _ => None,
-    })
-}
-
 /// The normal form of an item of a tuple: its signs belong to the whole tuple.
 fn answer_inside(item: &Answer) -> Answer {
     match item {
@@ -102,7 +70,7 @@ fn answer_inside(item: &Answer) -> Answer {
 }
 
 /// A unit behind several values belongs to each of them.
-fn quantity(value: Answer, unit: &super::super::tree::Unit) -> Answer {
+fn quantity(value: Answer, unit: &Unit) -> Answer {
     let each = |items: Vec<Answer>| -> Vec<Answer> {
         items.into_iter().map(|item| quantity(item, unit)).collect()
     };
@@ -132,13 +100,37 @@ fn quantity(value: Answer, unit: &super::super::tree::Unit) -> Answer {
 fn list(items: &[Answer], braces: bool) -> Answer {
     let mut flat = Vec::with_capacity(items.len());
     for item in items {
-        match answer(item) {
-            Answer::List {
-                items,
-                braces: false,
-            } => flat.extend(items),
-            other => flat.push(other),
+        match (item, answer(item)) {
+            // The set of a set is not that set.
+            (Answer::List { braces: true, .. }, inner)
+                if braces && !matches!(inner, Answer::List { .. } | Answer::NamedSet(_)) =>
+            {
+                flat.push(Answer::List {
+                    items: vec![inner],
+                    braces,
+                });
+            }
+            (
+                _,
+                Answer::List {
+                    items,
+                    braces: false,
+                },
+            ) => flat.extend(items),
+            (_, other) => flat.push(other),
         }
+    }
+    if let ([Answer::NamedSet(_) | Answer::List { .. }], true) = (flat.as_slice(), braces) {
+        return Answer::List {
+            items: flat,
+            braces,
+        };
+    }
+    if in_order(&mut flat) {
+        return Answer::Tuple {
+            items: flat,
+            brackets: Brackets::Round,
+        };
     }
     if let Some(together) = same_name(&flat) {
         return together;
@@ -153,6 +145,21 @@ fn list(items: &[Answer], braces: bool) -> Answer {
                 braces,
             }
         }
+    }
+}
+
+/// Take "respectively" off the last item; whether it was there.
+fn in_order(items: &mut [Answer]) -> bool {
+    let size = items.len();
+    let Some(last) = items.last_mut().filter(|_| size > 1) else {
+        return false;
+    };
+    match last {
+        Answer::Quantity(value, Unit::Words(words)) if &**words == RESPECTIVELY => {
+            *last = (**value).clone();
+            true
+        }
+        _ => false,
     }
 }
 

@@ -9,7 +9,6 @@ use super::super::tree::{Answer, Expr, Time};
 use super::super::value;
 use super::super::verdict::{Reason, Verdict};
 use super::edit::{integer, product, quotient};
-use super::samples::rational;
 use super::{all, doubtful, scalars, Context};
 
 const NOON: u32 = 12;
@@ -24,12 +23,12 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
         (Answer::Time(left), Answer::Time(right)) => Some(times(*left, *right)),
         (Answer::Ratio(left), Answer::Ratio(right)) => Some(ratios(context, left, right)),
         (Answer::Time(time), Answer::Ratio(ratio)) | (Answer::Ratio(ratio), Answer::Time(time)) => {
-            let as_ratio = ratios(context, &parts(*time), ratio);
-            Some(doubtful(
-                [as_ratio],
-                Reason::UnlikeKinds,
-                Reason::DifferentKinds,
-            ))
+            // The other side says that it is no time.
+            Some(if may_be_ratio(*time) {
+                ratios(context, &parts(*time), ratio)
+            } else {
+                Reason::DifferentKinds
+            })
         }
         (Answer::Time(time), Answer::Expr(number)) | (Answer::Expr(number), Answer::Time(time)) => {
             Some(time_against_number(context, *time, number))
@@ -216,12 +215,33 @@ fn base_against_number(
     }
 }
 
-/// The first part of a ratio as 1, where it is exact; for the key.
+/// The parts of a ratio over the first that is not zero; for the key.
 pub(super) fn reduced(context: &mut Context<'_>, ratio: &[Expr]) -> Option<Vec<Expr>> {
-    let values: Vec<_> = ratio
+    let zero = integer(0);
+    let first = ratio
         .iter()
-        .map(|part| value::exact(part, context.budget))
-        .collect::<Option<_>>()?;
-    let first = values.iter().find(|value| !value.is_zero())?;
-    Some(values.iter().map(|value| rational(value / first)).collect())
+        .find(|part| context.equal(part, &zero) == Some(false))?;
+    Some(ratio.iter().map(|part| quotient(part, first)).collect())
+}
+
+/// What a time stands for in a key: a ratio if it may be one, else a moment of the day if the half
+/// of the day is known.
+pub(super) enum Moment {
+    /// The parts of the ratio.
+    Ratio(Vec<Expr>),
+    /// Seconds since midnight.
+    OfDay(u32),
+    /// As written.
+    Open,
+}
+
+/// See [`Moment`].
+pub(super) fn moment(time: Time) -> Moment {
+    if may_be_ratio(time) {
+        return Moment::Ratio(parts(time));
+    }
+    of_day(time).map_or(Moment::Open, |minutes| {
+        let seconds = minutes.saturating_mul(60);
+        Moment::OfDay(seconds.saturating_add(time.second.unwrap_or(0)))
+    })
 }

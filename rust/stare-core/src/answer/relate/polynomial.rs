@@ -85,6 +85,7 @@ impl Polynomial {
     }
 
     /// Whether it is zero everywhere.
+    #[cfg(test)]
     pub(super) fn is_zero(&self) -> bool {
         self.terms.is_empty()
     }

@@ -7,7 +7,7 @@ use super::super::tree::{Answer, Expr, Function, Unit};
 use super::super::units::{self, Conversion};
 use super::super::value;
 use super::super::verdict::{Reason, Verdict};
-use super::edit::{integer, is_constant, product, quotient};
+use super::edit::{integer, is_constant, negate, product, quotient};
 use super::samples::rational;
 use super::vocabulary::{is_scale_word, same_unit_words};
 use super::{doubtful, Context};
@@ -31,12 +31,68 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
             Some(both(context, (left, mine), (right, theirs)))
         }
         (Answer::Quantity(left, unit), bare) if is_value(bare) => {
-            Some(answer_only(context, left, unit, bare))
+            let plain = answer_only(context, left, unit, bare);
+            Some(match lettered(bare, unit) {
+                Some((right, theirs)) => {
+                    let quantity = both(context, (left, unit), (&right, &theirs));
+                    either(plain, quantity, *unit == theirs)
+                }
+                None => plain,
+            })
         }
         (bare, Answer::Quantity(right, unit)) if is_value(bare) => {
-            Some(gold_only(context, bare, right, unit))
+            let plain = gold_only(context, bare, right, unit);
+            Some(match lettered(bare, unit) {
+                Some((left, mine)) => {
+                    let quantity = both(context, (&left, &mine), (right, unit));
+                    either(plain, quantity, mine == *unit)
+                }
+                None => plain,
+            })
         }
         _ => None,
+    }
+}
+
+/// `309 m` and `-5 s`: a number times a letter that is the symbol of a unit, or the letter that the
+/// other side has for a unit.
+fn lettered(answer: &Answer, other: &Unit) -> Option<(Answer, Unit)> {
+    let Answer::Expr(expr) = answer else {
+        return None;
+    };
+    let (negative, expr) = match expr {
+        Expr::Negate(inner) => (true, &**inner),
+        other => (false, other),
+    };
+    let Expr::Product(factors) = expr else {
+        return None;
+    };
+    let (Expr::Symbol(letter), numbers) = factors.split_last()? else {
+        return None;
+    };
+    if !numbers.iter().all(is_constant) {
+        return None;
+    }
+    let unit = match (units::canonical(letter), other) {
+        (Some(known), _) => Unit::Known(known),
+        (None, Unit::Words(words)) if **words == letter.to_lowercase() => other.clone(),
+        _ => return None,
+    };
+    let number = match numbers {
+        [single] => single.clone(),
+        several => Expr::Product(several.to_vec()),
+    };
+    let number = if negative { negate(number) } else { number };
+    Some((Answer::Expr(number), unit))
+}
+
+/// The letter behind a number is a variable or a unit: equal in one reading is equal, since the
+/// other side has a unit; different only in both, and if the letter is the unit of the other side.
+fn either(variable: Reason, quantity: Reason, same_unit: bool) -> Reason {
+    match quantity.verdict() {
+        Verdict::Correct => quantity,
+        Verdict::Incorrect if same_unit => doubtful([variable], Reason::UnlikeUnits, quantity),
+        _ => Reason::UnlikeUnits,
     }
 }
 
@@ -203,10 +259,18 @@ fn same_words(left: &Unit, right: &Unit) -> bool {
     matches!((left, right), (Unit::Words(a), Unit::Words(b)) if same_unit_words(a, b))
 }
 
-/// The number that stands for a quantity in its key: units are dropped, percent are hundredths.
-pub(super) fn plain_value(value: &Answer, unit: &Unit) -> Answer {
-    match unit {
-        Unit::Percent => over_hundred(value),
-        Unit::Degree | Unit::Known(_) | Unit::Words(_) => value.clone(),
+/// What stands for a quantity in its key: the number in base units, and those if they count.
+pub(super) fn canonical(value: &Answer, unit: &Unit) -> (Answer, Option<String>) {
+    let base = match unit {
+        Unit::Percent => return (over_hundred(value), None),
+        Unit::Known(name) => units::base(name),
+        Unit::Degree | Unit::Words(_) => None,
+    };
+    match (base, value) {
+        (Some((factor, unit)), Answer::Expr(number)) => {
+            let number = Answer::Expr(product(&rational(factor), number));
+            (number, Some(unit).filter(|unit| !unit.is_empty()))
+        }
+        _ => (value.clone(), None),
     }
 }

@@ -98,21 +98,29 @@ fn reals(context: &mut Context<'_>, answer: &Answer) -> Option<Reals> {
         Answer::SetOperation(operator, items) => {
             let sets: Option<Vec<_>> = items.iter().map(|item| operand(context, item)).collect();
             let sets = sets?;
-            let keep = match operator {
-                SetOperator::Union => return Reals::union(sets, context),
-                SetOperator::Intersection => INTERSECTION,
-                SetOperator::Difference => DIFFERENCE,
-            };
+            if *operator == SetOperator::Union {
+                return Reals::union(sets, context);
+            }
             let (first, rest) = sets.split_first()?;
-            rest.iter().try_fold(first.clone(), |set, other| {
-                set.combine(other, keep, context)
-            })
+            match operator {
+                SetOperator::Difference => {
+                    let taken = Reals::union(rest.to_vec(), context)?;
+                    first.combine(&taken, DIFFERENCE, context)
+                }
+                _ => rest.iter().try_fold(first.clone(), |set, other| {
+                    set.combine(other, INTERSECTION, context)
+                }),
+            }
         }
         Answer::SetBuilder { element, condition } => {
             let variable = symbol_of(element)?;
             let region = match &**condition {
                 // All of them hold: a list would be read as either.
-                Answer::List { items, .. } => both(context, items, INTERSECTION)?,
+                Answer::List { items, .. }
+                | Answer::SetOperation(SetOperator::Intersection, items) => {
+                    both(context, items, INTERSECTION)?
+                }
+                Answer::SetOperation(SetOperator::Union, items) => both(context, items, UNION)?,
                 other => statement(context, other)?,
             };
             (region.variable == Some(variable)).then_some(region.reals)

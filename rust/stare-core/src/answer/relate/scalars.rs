@@ -7,7 +7,8 @@ use super::super::verdict::{Reason, Verdict};
 use super::edit::{
     difference, has_plus_minus, infinity, integer, is_constant, quotient, substitute,
 };
-use super::{text, Context};
+use super::linear::linear;
+use super::{lattices, text, Context};
 
 /// Arbitrary constants compared under every renaming; more of them are left undecided.
 const MAX_RENAMED: usize = 3;
@@ -86,6 +87,9 @@ fn doubt(context: &mut Context<'_>, left: &Expr, right: &Expr) -> Option<Reason>
     if mine != theirs && folded(&mine) == folded(&theirs) {
         return Some(Reason::Ambiguous);
     }
+    if lattices::may_agree(context, &[left], &[right]) {
+        return Some(Reason::Ambiguous);
+    }
     arbitrary_constants(context, left, right, &mine, &theirs)
 }
 
@@ -156,8 +160,11 @@ fn arbitrary_constants(
         let rest = difference(&all(left, &from, 0), &all(right, &to, 0));
         return (!varies(context, &rest)).then_some(Reason::Ambiguous);
     }
-    if let ([mine], [theirs]) = (from.as_slice(), to.as_slice()) {
-        if is_factor_name(mine) && is_factor_name(theirs) {
+    if let ([own], [other]) = (from.as_slice(), to.as_slice()) {
+        let mut mine_and_theirs = mine.iter().chain(theirs);
+        // Next to `a` or `b` it is one more variable.
+        let alone = !mine_and_theirs.any(|name| matches!(*name, "a" | "b"));
+        if alone && is_factor_name(own) && is_factor_name(other) {
             let ratio = quotient(&all(left, &from, 1), &all(right, &to, 1));
             return (!varies(context, &ratio)).then_some(Reason::Ambiguous);
         }
@@ -166,14 +173,23 @@ fn arbitrary_constants(
 }
 
 /// Whether an expression is proved to have two different values.
-fn varies(context: &mut Context<'_>, expr: &Expr) -> bool {
-    let at = |numerator| {
-        let point = quotient(&integer(numerator), &integer(7));
-        let free = value::variables(expr);
-        let point: Vec<_> = free.iter().map(|name| (*name, point.clone())).collect();
+pub(super) fn varies(context: &mut Context<'_>, expr: &Expr) -> bool {
+    let free = value::variables(expr);
+    let at = |over: i64, under: i64| {
+        let point: Vec<_> = free
+            .iter()
+            .zip(0..)
+            .map(|(name, step)| (*name, quotient(&integer(over + step), &integer(under))))
+            .collect();
         substitute(expr, &point)
     };
-    value::compare(&at(11), &at(17), context.budget).verdict() == Verdict::Incorrect
+    // Some functions have values at whole numbers only.
+    let points = [(11, 17, 7), (12, 30, 1)];
+    !free.is_empty()
+        && points.iter().any(|&(first, second, under)| {
+            let (first, second) = (at(first, under), at(second, under));
+            value::compare(&first, &second, context.budget).verdict() == Verdict::Incorrect
+        })
 }
 
 /// Whether a name is one of constants of integration alone.
@@ -181,14 +197,9 @@ fn is_factor_name(name: &str) -> bool {
     matches!(name.split('_').next(), Some("C" | "c"))
 }
 
-/// Whether a variable is a term by itself, with either sign.
+/// Whether a variable is added with a constant factor.
 fn is_term(expr: &Expr, name: &str) -> bool {
-    match expr {
-        Expr::Sum(terms) => terms.iter().any(|term| is_term(term, name)),
-        Expr::Negate(inner) => is_term(inner, name),
-        Expr::Symbol(symbol) => &**symbol == name,
-        _ => false,
-    }
+    linear(expr, name).is_some_and(|parts| is_constant(&parts.slope))
 }
 
 /// The orders of `count` things, at most [`MAX_RENAMED`] of them.

@@ -1,250 +1,12 @@
-//! Words with a meaning, as data.
+//! What is known of words: which say the same, which differ, which may stand for a number.
 
-/// Words that say the same or nearly so. Two of one class are not proved different, nor equal:
-/// what a problem takes them for is not known here.
-const NEAR_SYNONYMS: &[&[&str]] = &[
-    &["yes", "true", "correct", "right", "y", "t"],
-    &["no", "false", "incorrect", "wrong", "n", "f"],
-    &[
-        "no solution",
-        "no solutions",
-        "no real solution",
-        "no real solutions",
-        "none",
-        "empty",
-        "empty set",
-        "impossible",
-        "does not exist",
-        "dne",
-        "undefined",
-        "not defined",
-        "no such number",
-        "not possible",
-        "nothing",
-        "never",
-        "no",
-        "inconsistent",
-        "cannot be determined",
-        "indeterminate",
-        "not enough information",
-        "nonexistent",
-        "not exist",
-        "diverges",
-        "divergent",
-    ],
-    &[
-        "infinite",
-        "infinity",
-        "infinitely many",
-        "infinitely many solutions",
-        "unbounded",
-        "infinite solutions",
-        "dependent",
-        "diverges",
-        "divergent",
-        "does not exist",
-        "dne",
-        "countably infinite",
-        "uncountable",
-        "uncountably infinite",
-    ],
-    &[
-        "all real numbers",
-        "all reals",
-        "any real number",
-        "all numbers",
-        "reals",
-        "real numbers",
-        "identity",
-        "infinitely many",
-        "infinitely many solutions",
-        "all real x",
-        "every real number",
-        "always",
-        "all",
-    ],
-    &[
-        "converges",
-        "convergent",
-        "converge",
-        "absolutely convergent",
-        "converges absolutely",
-    ],
-    &["diverges", "divergent", "diverge"],
-    &["increasing", "increase", "increases", "rising"],
-    &["decreasing", "decrease", "decreases", "falling"],
-    &["equal", "same", "equals", "they are equal", "neither"],
-    &["greater", "larger", "bigger", "more"],
-    &["less", "smaller", "lesser", "fewer"],
-    &["woman", "female", "girl", "girls", "women"],
-    &["man", "male", "boy", "boys", "men"],
-];
-
-/// Words for and against, which answer nothing but a question.
-const YES_OR_NO: &[&str] = &["yes", "no", "true", "false"];
-
-/// Words that may stand for a number: not proved different from one.
-const NUMBER_LIKE: &[&str] = &[
-    "half",
-    "halves",
-    "third",
-    "thirds",
-    "quarter",
-    "quarters",
-    "fourth",
-    "fourths",
-    "fifth",
-    "fifths",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "tenths",
-    "dozen",
-    "hundred",
-    "hundredth",
-    "hundredths",
-    "thousand",
-    "thousandth",
-    "million",
-    "billion",
-    "trillion",
-    "thirty",
-    "forty",
-    "fifty",
-    "sixty",
-    "seventy",
-    "eighty",
-    "ninety",
-    "pi",
-    "infinity",
-    "infinite",
-    "infinitely",
-    "infty",
-    "inf",
-    "oo",
-    "nothing",
-    "none",
-    "null",
-    "zeros",
-    "once",
-    "twice",
-    "thrice",
-    "pair",
-    "couple",
-    "single",
-    "double",
-    "triple",
-    "point",
-    "minus",
-    "negative",
-    "plus",
-    "times",
-    "root",
-    "squared",
-    "cubed",
-    "over",
-    "percent",
-    "e",
-    "i",
-    "unity",
-    "unbounded",
-    "first",
-    "second",
-    "diverges",
-    "divergent",
-];
-
-/// Number words with their values.
-const NUMBERS: &[(&str, u32)] = &[
-    ("zero", 0),
-    ("one", 1),
-    ("two", 2),
-    ("three", 3),
-    ("four", 4),
-    ("five", 5),
-    ("six", 6),
-    ("seven", 7),
-    ("eight", 8),
-    ("nine", 9),
-    ("ten", 10),
-    ("eleven", 11),
-    ("twelve", 12),
-    ("thirteen", 13),
-    ("fourteen", 14),
-    ("fifteen", 15),
-    ("sixteen", 16),
-    ("seventeen", 17),
-    ("eighteen", 18),
-    ("nineteen", 19),
-    ("twenty", 20),
-];
-
-/// Words of units that multiply the number before them.
-const SCALES: &[&str] = &[
-    "dozen",
-    "dozens",
-    "hundred",
-    "hundreds",
-    "thousand",
-    "thousands",
-    "million",
-    "millions",
-    "billion",
-    "billions",
-    "trillion",
-    "pair",
-    "pairs",
-    "score",
-    "gross",
-    "half",
-    "times",
-    "k",
-];
-
-/// Names of days and months, which are shortened.
-const SHORTENED: &[&str] = &[
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-    "january",
-    "february",
-    "march",
-    "april",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-
-/// Words that say nothing about what is counted.
-const PLAIN_UNITS: &[&str] = &["unit", "units", "square units", "cubic units", "sq units"];
-
-/// Words in front that carry no meaning.
-const ARTICLES: &[&str] = &["a ", "an ", "the "];
+use super::dictionary::{
+    ARTICLES, JOINING, NEAR_SYNONYMS, NEGATIVE, NUMBERS, NUMBER_LIKE, ORDERED, PLAIN_UNITS, SCALES,
+    SHORTENED, YES_OR_NO,
+};
 
 /// Longer texts are prose: nothing is proved about them.
 const MAX_WORDS: usize = 2;
-
-/// Words that deny.
-const NEGATIVE: &[&str] = &[
-    "no",
-    "not",
-    "none",
-    "never",
-    "cannot",
-    "impossible",
-    "nothing",
-    "neither",
-];
 
 /// What is known of two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,15 +19,23 @@ pub(super) enum Words {
     Different,
 }
 
-/// A text without an article in front, and with single spaces for hyphens.
+/// A text without an article in front, with single spaces for hyphens and with what is joined by
+/// "and" sorted.
 pub(super) fn bare(words: &str) -> String {
     let words = words.replace(['-', '\u{2010}', '\u{2011}'], " ");
     let words = words.trim();
     let bare = ARTICLES
         .iter()
         .find_map(|article| words.strip_prefix(article))
+        // `a and b` has no article.
+        .filter(|rest| !JOINING.iter().any(|word| rest.starts_with(word)))
         .unwrap_or(words);
-    bare.trim().to_owned()
+    let mut parts: Vec<_> = bare.split(" and ").map(str::trim).collect();
+    // In order only if a word says so.
+    if parts.len() > 1 && !tokens(bare).iter().any(|word| ORDERED.contains(word)) {
+        parts.sort_unstable();
+    }
+    parts.join(" and ")
 }
 
 /// Compare two texts, case-folded by the parser.
@@ -273,6 +43,9 @@ pub(super) fn compare(left: &str, right: &str) -> Words {
     let (left, right) = (bare(left), bare(right));
     if left == right {
         return Words::Same;
+    }
+    if denies(&left, &right) || denies(&right, &left) {
+        return Words::Different;
     }
     let near = NEAR_SYNONYMS
         .iter()
@@ -295,6 +68,11 @@ pub(super) fn compare(left: &str, right: &str) -> Words {
     } else {
         Words::Different
     }
+}
+
+/// Whether one text is the other with "not" in front.
+fn denies(denial: &str, text: &str) -> bool {
+    denial.strip_prefix("not ") == Some(text)
 }
 
 /// Whether two words differ in their endings only, as `symmetric` and `symmetrical`.
@@ -392,6 +170,12 @@ mod tests {
             ("evelyn", "evelyn", Words::Same),
             ("a circle", "circle", Words::Same),
             ("non-negative", "non negative", Words::Same),
+            ("alice and bob", "bob and alice", Words::Same),
+            ("a and b", "b and a", Words::Same),
+            ("a and b", "b", Words::Related),
+            ("alice and then bob", "bob and then alice", Words::Related),
+            ("not prime", "prime", Words::Different),
+            ("not increasing", "decreasing", Words::Different),
             ("circle", "circles", Words::Related),
             ("yes", "true", Words::Related),
             ("yes", "yes it is", Words::Related),

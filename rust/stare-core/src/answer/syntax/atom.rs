@@ -102,6 +102,14 @@ impl<'a> Parser<'a> {
 
     fn modulus(&mut self) -> Parsed<Expr> {
         self.at += 1;
+        if self.is(Kind::Begin("array")) || self.is(Kind::Begin("matrix")) {
+            let determinant = self.determinant()?;
+            return if self.eat(Kind::Mark(b'|')) {
+                Ok(determinant)
+            } else {
+                Err(SyntaxError::Unreadable)
+            };
+        }
         self.bars = true;
         let content = self.deeper(Self::sum);
         self.bars = false;

@@ -200,10 +200,19 @@ impl Parser<'_> {
     pub(super) fn cells(&mut self, from: usize, to: usize) -> Parsed<(usize, usize, Vec<Expr>)> {
         let mut rows = self.split(from, to, |kind| kind == Kind::Mark(b'\\'));
         rows.retain(|&(from, to)| from < to);
+        self.grid(&rows, b'&')
+    }
+
+    /// The cells of rows, with `mark` between them.
+    pub(super) fn grid(
+        &mut self,
+        rows: &[(usize, usize)],
+        mark: u8,
+    ) -> Parsed<(usize, usize, Vec<Expr>)> {
         let mut cells = Vec::new();
         let mut columns = 0;
-        for &(from, to) in &rows {
-            let row = self.split(from, to, |kind| kind == Kind::Mark(b'&'));
+        for &(from, to) in rows {
+            let row = self.split(from, to, |kind| kind == Kind::Mark(mark));
             if columns != 0 && columns != row.len() {
                 return Err(SyntaxError::Unreadable);
             }

@@ -4,7 +4,7 @@
 
 use dashu_ratio::RBig;
 
-use super::super::tree::{Constant, Expr, Function, Number};
+use super::super::tree::{Expr, Number};
 use super::parser::{Parsed, Parser};
 use super::token::Kind;
 use super::SyntaxError;
@@ -18,6 +18,8 @@ enum Last {
     Number,
     /// A letter.
     Letter,
+    /// A factorial.
+    Factorial,
     /// A function whose argument has no brackets.
     OpenCall,
     /// A denominator behind a plain slash; true if it and what it divides are literal numbers.
@@ -76,6 +78,7 @@ impl Parser<'_> {
     pub(super) fn product(&mut self) -> Parsed<Expr> {
         let mut last = self.last_kind();
         let mut factors = vec![self.factor()?];
+        last = self.behind(last);
         loop {
             self.step()?;
             if self.open_end == self.at {
@@ -86,6 +89,7 @@ impl Parser<'_> {
                     self.at += 1;
                     last = self.last_kind();
                     factors.push(self.signed_factor()?);
+                    last = self.behind(last);
                 }
                 Some(Kind::Mark(b'/')) => {
                     self.at += 1;
@@ -130,13 +134,14 @@ impl Parser<'_> {
                     // `3 x 4`: a sign of multiplication or a variable.
                     let crossed =
                         next == Last::Number && last == Last::Letter && !power && self.crossed();
-                    let number_after =
-                        next == Last::Number && matches!(last, Last::Number | Last::Slash(_));
+                    let number_after = next == Last::Number
+                        && (matches!(last, Last::Number | Last::Slash(_))
+                            || (last == Last::Factorial && !self.before_factorial()));
                     if tight_digit || crossed || number_after || last == Last::Slash(false) {
                         return Err(SyntaxError::Unreadable);
                     }
-                    last = next;
                     factors.push(self.factor()?);
+                    last = self.behind(next);
                 }
                 _ => break,
             }
@@ -153,6 +158,21 @@ impl Parser<'_> {
                 .map(|token| token.kind)
         };
         matches!(kind(1), Some(Kind::Letter("x" | "X"))) && matches!(kind(2), Some(Kind::Number(_)))
+    }
+
+    /// What a factor left behind that started with `last` and ends before the cursor.
+    fn behind(&self, last: Last) -> Last {
+        let before = self.at.checked_sub(1).and_then(|at| self.token(at));
+        match before.map(|token| token.kind) {
+            Some(Kind::Mark(b'!')) => Last::Factorial,
+            _ => last,
+        }
+    }
+
+    /// Whether the number at the cursor has a factorial: `7!7!` is a product.
+    fn before_factorial(&self) -> bool {
+        self.token(self.at + 1)
+            .is_some_and(|token| token.kind == Kind::Mark(b'!'))
     }
 
     /// Whether the letter at the cursor is a sign of multiplication: `1.6 x 10^{-19}`.
@@ -262,119 +282,6 @@ impl Parser<'_> {
             Some(Kind::Mark(b'|')) => !self.bars,
             _ => false,
         }
-    }
-
-    /// A factor behind `*` or `/`, which may have a sign: `3 * -2`.
-    fn signed_factor(&mut self) -> Parsed<Expr> {
-        if self.eat(Kind::Mark(b'-')) {
-            return Ok(Expr::Negate(Box::new(self.factor()?)));
-        }
-        self.factor()
-    }
-
-    /// An atom with its powers, factorials, degrees, percent.
-    pub(super) fn factor(&mut self) -> Parsed<Expr> {
-        let start = self.at;
-        let mut base = self.atom()?;
-        loop {
-            self.step()?;
-            match self.peek() {
-                Some(Kind::Mark(b'^')) => {
-                    if self.eat_degrees() {
-                        base = Expr::Call(Function::Degrees, vec![base]);
-                        continue;
-                    }
-                    if matches!(base, Expr::Power(..)) && self.at > start && !self.after_bracket() {
-                        return Err(SyntaxError::Unreadable);
-                    }
-                    self.at += 1;
-                    let open = self.is(Kind::Open(b'{'));
-                    let exponent = self.exponent()?;
-                    let tail = matches!(self.peek(), Some(Kind::Letter(_) | Kind::Named(_)))
-                        && self.tight();
-                    if base == Expr::Constant(Constant::E) && !open && tail {
-                        // `e^2x`
-                        return Err(SyntaxError::Unreadable);
-                    }
-                    base = Expr::Power(Box::new(base), Box::new(exponent));
-                }
-                Some(Kind::Mark(b'!')) => {
-                    if matches!(
-                        base,
-                        Expr::Power(..)
-                            | Expr::Call(Function::Factorial | Function::DoubleFactorial, _)
-                    ) && !self.after_bracket()
-                    {
-                        return Err(SyntaxError::Unreadable);
-                    }
-                    self.at += 1;
-                    let double = self.tight() && self.eat(Kind::Mark(b'!'));
-                    let function = if double {
-                        Function::DoubleFactorial
-                    } else {
-                        Function::Factorial
-                    };
-                    base = Expr::Call(function, vec![base]);
-                }
-                Some(Kind::Mark(b'%')) => {
-                    self.at += 1;
-                    base = Expr::Call(Function::Percent, vec![base]);
-                }
-                Some(Kind::Command("degree" | "circ" | "degrees")) => {
-                    self.at += 1;
-                    base = Expr::Call(Function::Degrees, vec![base]);
-                }
-                _ => return Ok(base),
-            }
-        }
-    }
-
-    fn after_bracket(&self) -> bool {
-        let before = self
-            .at
-            .checked_sub(1)
-            .and_then(|at| self.tokens.list.get(at));
-        before.is_some_and(|token| matches!(token.kind, Kind::Close(b'(' | b'[')))
-    }
-
-    /// `^\circ`, `^{\circ}`.
-    pub(super) fn eat_degrees(&mut self) -> bool {
-        let kind = |offset: usize| self.token(self.at + offset).map(|token| token.kind);
-        let circle =
-            |kind: Option<Kind<'_>>| matches!(kind, Some(Kind::Command("circ" | "degree")));
-        let length = if circle(kind(1)) {
-            2
-        } else if kind(1) == Some(Kind::Open(b'{'))
-            && circle(kind(2))
-            && kind(3) == Some(Kind::Close(b'{'))
-        {
-            4
-        } else {
-            return false;
-        };
-        self.at += length;
-        true
-    }
-
-    /// What stands behind `^`.
-    pub(super) fn exponent(&mut self) -> Parsed<Expr> {
-        self.deeper(|parser| {
-            if parser.eat(Kind::Mark(b'-')) {
-                return Ok(Expr::Negate(Box::new(parser.exponent()?)));
-            }
-            let braces = parser.is(Kind::Open(b'{'));
-            let base = if braces {
-                parser.group()?
-            } else {
-                parser.atom()?
-            };
-            if parser.is(Kind::Mark(b'^')) && !braces {
-                parser.at += 1;
-                let exponent = parser.exponent()?;
-                return Ok(Expr::Power(Box::new(base), Box::new(exponent)));
-            }
-            Ok(base)
-        })
     }
 }
 

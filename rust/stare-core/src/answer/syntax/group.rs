@@ -37,8 +37,12 @@ impl Parser<'_> {
             }
         }
         let mut ranges = self.split(from, to, |kind| kind == Kind::Mark(b','));
+        let rows = self.split(from, to, |kind| kind == Kind::Mark(b';'));
+        if (bracket, end) == (b'[', b'[') && ranges.len() > 1 && rows.len() > 1 {
+            return self.rows(&rows, b',');
+        }
         if ranges.len() == 1 {
-            ranges = self.split(from, to, |kind| kind == Kind::Mark(b';'));
+            ranges = rows;
         }
         if ranges.len() == 1 {
             return if bracket == end && bracket != b'<' {
@@ -244,6 +248,16 @@ impl Parser<'_> {
             columns,
             cells,
         }))
+    }
+
+    /// `[1, 2; 3, 4]`
+    fn rows(&mut self, rows: &[(usize, usize)], mark: u8) -> Parsed<Answer> {
+        let (rows, columns, cells) = self.grid(rows, mark)?;
+        Ok(Answer::Matrix {
+            rows,
+            columns,
+            cells,
+        })
     }
 
     fn matrix(&mut self, from: usize, to: usize) -> Parsed<Answer> {

@@ -112,78 +112,8 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Whether `[` closes an interval, as in `[a, b[` and `]a, b[`.
-    fn reversed(&self) -> bool {
-        let Some(&(at, _)) = self.open.last().filter(|_| self.open.len() == 1) else {
-            return false;
-        };
-        let Some(open) = self.tokens.list.get(at) else {
-            return false;
-        };
-        let source = self.text.as_bytes().get(open.start);
-        let comma = self
-            .tokens
-            .list
-            .iter()
-            .skip(at)
-            .any(|t| matches!(t.kind, Kind::Mark(b',' | b';')));
-        let rest = self.text.get(self.at + 1..).unwrap_or("").trim_start();
-        let ends = rest.is_empty()
-            || rest.starts_with("\\cup")
-            || rest.starts_with("\\cap")
-            || rest.starts_with('$');
-        comma && ends && matches!(source, Some(b'[' | b']'))
-    }
-
     pub(super) fn argument_taken(&mut self) {
         self.arguments = self.arguments.saturating_sub(1);
-    }
-
-    pub(super) fn open(&mut self, bracket: u8, length: usize) -> Result<(), SyntaxError> {
-        if self.open.len() >= limits::DEPTH {
-            return Err(SyntaxError::Limit);
-        }
-        self.open.push((self.tokens.list.len(), self.arguments));
-        self.arguments = 0;
-        self.push(Kind::Open(bracket), self.at, length)
-    }
-
-    pub(super) fn close(&mut self, bracket: u8, length: usize) -> Result<(), SyntaxError> {
-        let bracket = match bracket {
-            b')' => b'(',
-            b']' => b'[',
-            b'}' => b'{',
-            other => other,
-        };
-        let (opener, arguments) = self.open.pop().ok_or(SyntaxError::Unreadable)?;
-        let closer = self.tokens.list.len();
-        self.push(Kind::Close(bracket), self.at, length)?;
-        self.arguments = arguments;
-        self.argument_taken();
-        let mixed = |b: u8| matches!(b, b'(' | b'[');
-        let Some(token) = self.tokens.list.get_mut(opener) else {
-            return Err(SyntaxError::Unreadable);
-        };
-        token.partner = closer;
-        let matching =
-            matches!(token.kind, Kind::Open(b) if b == bracket || (mixed(b) && mixed(bracket)));
-        if let Some(token) = self.tokens.list.get_mut(closer) {
-            token.partner = opener;
-        }
-        if matching {
-            Ok(())
-        } else {
-            Err(SyntaxError::Unreadable)
-        }
-    }
-
-    /// Innermost open bracket, braces of LaTeX arguments aside.
-    fn in_tuple(&self) -> bool {
-        let bracket = self
-            .open
-            .last()
-            .and_then(|&(at, _)| self.tokens.list.get(at));
-        bracket.is_some_and(|token| !matches!(token.kind, Kind::Open(b'{' | b'M')))
     }
 
     fn number(&mut self) -> Result<(), SyntaxError> {
@@ -301,6 +231,16 @@ impl<'a> Lexer<'a> {
                 return Err(SyntaxError::Unreadable);
             }
             self.at += length + 1;
+            return Ok(());
+        }
+        if length > 1 && tail.starts_with('{') && !is_named(run) {
+            // A command without its backslash.
+            if !(tables::is_fraction(run) || tables::is_binomial(run)) {
+                return Err(SyntaxError::Unreadable);
+            }
+            self.push(Kind::Command(run), start, length)?;
+            self.argument_taken();
+            self.arguments = 2;
             return Ok(());
         }
         if length > 1 && self.arguments == 0 {

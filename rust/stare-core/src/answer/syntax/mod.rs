@@ -7,10 +7,12 @@
 
 mod atom;
 mod bound;
+mod bracket;
 mod call;
 mod command;
 mod condition;
 mod expr;
+mod factor;
 mod group;
 mod lex;
 mod list;
@@ -70,7 +72,8 @@ fn read(text: &str, groups: bool) -> Result<(Answer, bool), SyntaxError> {
     if text.len() > limits::ANSWER_CHARS && text.chars().count() > limits::ANSWER_CHARS {
         return Err(SyntaxError::Limit);
     }
-    let folded = unicode::fold(text)?;
+    let restored = wrap::restore(text);
+    let folded = unicode::fold(&restored)?;
     let single = wrap::undouble(&folded);
     let bare = wrap::strip(&single)?;
     if let Some(answer) = words::read(bare) {

@@ -71,7 +71,7 @@ pub(super) fn scan(text: &str, start: usize, commas: bool) -> Result<Literal, Sy
         return Err(SyntaxError::Limit);
     }
     if let Some((period, after)) = repeating {
-        let number = repeated(&digits, places, period)?;
+        let number = repeated(&digits, places, &period)?;
         return Ok(Literal {
             number,
             end: after,
@@ -80,7 +80,7 @@ pub(super) fn scan(text: &str, start: usize, commas: bool) -> Result<Literal, Sy
         });
     }
     let mut exponent = 0;
-    if let Some((power, after)) = exponent_at(bytes, end, &digits, pointed)? {
+    if let Some((power, after)) = exponent_at(bytes, end)? {
         exponent = power;
         pointed = true;
         plain = false;
@@ -177,29 +177,39 @@ fn separator(bytes: &[u8], at: usize, commas: bool) -> Option<(Separator, usize)
     usable.then_some((kind, after))
 }
 
-/// `\overline{27}` at `at`: the period and where it ends.
-fn repetend(text: &str, at: usize) -> Option<(&str, usize)> {
+/// `\overline{27}` at `at`, `\dot{2}\dot{7}`: the period and where it ends.
+fn repetend(text: &str, at: usize) -> Option<(String, usize)> {
     let rest = text.get(at..)?;
-    let body = rest
-        .strip_prefix("\\overline")
-        .or_else(|| rest.strip_prefix("\\bar"))?;
-    let (open, close) = if body.starts_with('{') {
-        (1, 1)
-    } else {
-        (0, 0)
-    };
-    let inner = body.get(open..)?;
-    let inner = inner.trim_start_matches(' ');
-    let mut length = inner.bytes().take_while(u8::is_ascii_digit).count();
-    if open == 0 {
+    if let Some((first, tail)) = marked(rest, "\\dot") {
+        let inner = tail.bytes().take_while(u8::is_ascii_digit).count();
+        let (inner, behind) = tail.split_at_checked(inner)?;
+        return Some(match marked(behind, "\\dot") {
+            Some((last, tail)) if first.len() == 1 && last.len() == 1 => {
+                (format!("{first}{inner}{last}"), text.len() - tail.len())
+            }
+            _ => (first.to_owned(), text.len() - tail.len()),
+        });
+    }
+    let (period, tail) = marked(rest, "\\overline").or_else(|| marked(rest, "\\bar"))?;
+    Some((period.to_owned(), text.len() - tail.len()))
+}
+
+/// The digits below an accent at the start of `text`, and what is behind them.
+fn marked<'a>(text: &'a str, accent: &str) -> Option<(&'a str, &'a str)> {
+    let body = text.strip_prefix(accent)?;
+    let inner = body.strip_prefix('{');
+    let digits = inner.unwrap_or(body).trim_start_matches(' ');
+    let mut length = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if inner.is_none() {
         length = length.min(1);
     }
-    let period = inner.get(..length).filter(|p| !p.is_empty())?;
-    let tail = inner.get(length..)?;
-    if close == 1 && !tail.starts_with('}') {
-        return None;
-    }
-    Some((period, text.len() - tail.len() + close))
+    let (period, tail) = digits.split_at_checked(length)?;
+    let tail = if inner.is_some() {
+        tail.strip_prefix('}')?
+    } else {
+        tail
+    };
+    (!period.is_empty()).then_some((period, tail))
 }
 
 /// The value of `digits.(period)` with `places` digits of `digits` behind the point.
@@ -221,16 +231,10 @@ fn repeated(digits: &str, places: usize, period: &str) -> Result<Number, SyntaxE
 
 /// An exponent at `at`: its value and where it ends.
 ///
-/// `6e-10` may be e-notation or `6e - 10` and is refused; a point, a mantissa of 1, an exponent
-/// without a sign or with a leading zero make it e-notation.
-fn exponent_at(
-    bytes: &[u8],
-    at: usize,
-    digits: &str,
-    pointed: bool,
-) -> Result<Option<(i32, usize)>, SyntaxError> {
-    let upper = bytes.get(at) == Some(&b'E');
-    if !upper && bytes.get(at) != Some(&b'e') {
+/// `6e-10` is e-notation, although it may be `6e - 10` without its spaces: the comparison looks at
+/// what the other side has.
+fn exponent_at(bytes: &[u8], at: usize) -> Result<Option<(i32, usize)>, SyntaxError> {
+    if !matches!(bytes.get(at), Some(b'e' | b'E')) {
         return Ok(None);
     }
     let sign = bytes
@@ -247,12 +251,10 @@ fn exponent_at(
         return Ok(None);
     }
     let end = first + length;
-    let sure =
-        upper || pointed || digits == "1" || sign.is_none() || bytes.get(first) == Some(&b'0');
     let goes_on = bytes
         .get(end)
         .is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'^' | b'(' | b'/' | b'!'));
-    if !sure || goes_on {
+    if goes_on {
         return Err(SyntaxError::Unreadable);
     }
     let mut power: i32 = 0;
@@ -325,6 +327,11 @@ mod tests {
             ("1.6e-3", "1/625"),
             ("4.4E7", "44000000"),
             ("1e-2", "1/100"),
+            ("7e-5", "7/100000"),
+            ("6e+3", "6000"),
+            ("0.\\dot3", "1/3"),
+            ("0.1\\dot{6}", "1/6"),
+            ("0.\\dot{1}2\\dot{3}", "41/333"),
             ("3.", "3"),
         ] {
             assert_eq!(
@@ -349,9 +356,7 @@ mod tests {
         ] {
             assert_eq!(value(text), Some((expected.to_owned(), end)), "{text}");
         }
-        assert!(scan("2e-3", 0, true).is_err());
-        assert!(scan("6e-10", 0, true).is_err());
-        assert!(scan("6e-05", 0, true).is_ok());
+        assert!(scan("2e-3x", 0, true).is_err());
         assert!(scan("1e99999", 0, true).is_err());
         assert!(scan(&"9".repeat(2000), 0, true).is_err());
     }

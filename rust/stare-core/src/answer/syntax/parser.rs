@@ -1,7 +1,7 @@
 //! The cursor that all of the grammar moves, with its limits.
 
 use super::super::limits;
-use super::super::tree::{Expr, Number, Operator, Symbol};
+use super::super::tree::{Expr, Function, Number, Operator, Symbol};
 use super::token::{Kind, Token, Tokens};
 use super::SyntaxError;
 
@@ -24,6 +24,8 @@ pub(super) struct Parser<'a> {
     pub(super) bars: bool,
     /// Variables bound by sums and integrals around the cursor.
     pub(super) bound: Vec<Symbol>,
+    /// There is a `\choose` somewhere.
+    choices: bool,
     /// `i` is an index or a unit vector.
     pub(super) vectors: bool,
     /// Where the last function with an argument without brackets ended.
@@ -33,6 +35,7 @@ pub(super) struct Parser<'a> {
 impl<'a> Parser<'a> {
     pub(super) fn new(tokens: &'a Tokens<'a>) -> Self {
         let vectors = indexed(tokens);
+        let choose = |token: &Token<'_>| token.kind == Kind::Command("choose");
         Self {
             tokens,
             at: 0,
@@ -40,6 +43,7 @@ impl<'a> Parser<'a> {
             depth: 0,
             steps: (tokens.list.len() + 16) * STEPS_PER_TOKEN,
             bars: false,
+            choices: tokens.list.iter().any(choose),
             bound: Vec::new(),
             vectors,
             open_end: usize::MAX,
@@ -114,6 +118,14 @@ impl<'a> Parser<'a> {
 
     /// All of `from..to` as one expression.
     pub(super) fn whole(&mut self, from: usize, to: usize) -> Parsed<Expr> {
+        if self.choices {
+            if let [(above, choose), (below, end)] =
+                *self.split(from, to, |kind| kind == Kind::Command("choose"))
+            {
+                let parts = vec![self.whole(above, choose)?, self.whole(below, end)?];
+                return Ok(Expr::Call(Function::Binomial, parts));
+            }
+        }
         self.within(from, to, |parser| {
             let expr = parser.sum()?;
             parser.finished(expr)

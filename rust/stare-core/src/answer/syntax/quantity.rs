@@ -97,7 +97,9 @@ impl Parser<'_> {
             // The sign belongs to the last term of a sum, and to the argument of a function.
             let apart = |kind: Kind<'_>| is_term_sign(kind) || matches!(kind, Kind::Function(_));
             let function = matches!(self.kind(from), Some(Kind::Function(_)));
-            let single = !function && self.split(from + 1, end, apart).len() == 1;
+            let sign = self.kind(from).is_some_and(is_term_sign);
+            let start = from + usize::from(sign);
+            let single = !function && self.split(start, end, apart).len() == 1;
             if !single {
                 return Ok(None);
             }
@@ -207,6 +209,12 @@ impl Parser<'_> {
                         return Some(at);
                     }
                 }
+                // `15.6$m/s$`
+                Kind::Letter(run)
+                    if counted && self.enters(at) && units::canonical(run).is_some() =>
+                {
+                    return Some(at);
+                }
                 Kind::Letter(run) if counted && !token.glued && run.len() > 1 => {
                     // `3 men` is no product.
                     let word = match run.len() {
@@ -231,6 +239,22 @@ impl Parser<'_> {
         None
     }
 
+    /// Whether one `$` stands between a token and the one before it.
+    fn enters(&self, at: usize) -> bool {
+        let end = at
+            .checked_sub(1)
+            .and_then(|before| self.tokens.list.get(before))
+            .map(|token| token.end);
+        let start = self.tokens.list.get(at).map(|token| token.start);
+        match (end, start) {
+            (Some(end), Some(start)) => {
+                let between = self.tokens.text.get(end..start).unwrap_or("");
+                between.trim_matches(' ') == "$"
+            }
+            _ => false,
+        }
+    }
+
     /// The unit that `from..to` is.
     fn unit(&self, from: usize, to: usize) -> Parsed<Unit> {
         let mut name = String::new();
@@ -240,13 +264,13 @@ impl Parser<'_> {
             let source = self.tokens.text.get(token.start..token.end).unwrap_or("");
             match token.kind {
                 Kind::Text(text) => {
-                    if !name.is_empty() && !name.ends_with('/') {
+                    if !name.is_empty() && !name.ends_with(['/', '*']) {
                         name.push(' ');
                     }
                     name.push_str(text);
                 }
                 Kind::Letter(run) => {
-                    if token.spaced && !name.is_empty() && !name.ends_with('/') {
+                    if token.spaced && !name.is_empty() && !name.ends_with(['/', '*']) {
                         name.push(' ');
                     }
                     name.push_str(run.get(..1).unwrap_or(""));
@@ -260,6 +284,10 @@ impl Parser<'_> {
                     name.push_str(source);
                 }
                 Kind::Mark(b'-') => name.push('-'),
+                Kind::Mark(b'*') => {
+                    plain_words = false;
+                    name.push('*');
+                }
                 Kind::Open(b'{') | Kind::Close(b'{') => {}
                 _ => return Err(SyntaxError::Unreadable),
             }
@@ -270,7 +298,13 @@ impl Parser<'_> {
             .list
             .get(from)
             .is_some_and(|token| !token.spaced && matches!(token.kind, Kind::Letter(_)));
-        if tight && matches!(name.as_str(), "mg" | "in" | "kg") {
+        // `\text{K}` may be thousands.
+        let thousand = name == "K"
+            && self.tokens.list.get(from).is_some_and(|token| {
+                let source = self.tokens.text.get(token.start..token.end);
+                !(token.spaced && source.is_some_and(|source| source.starts_with("\\mathrm")))
+            });
+        if thousand || tight && matches!(name.as_str(), "mg" | "in" | "kg") {
             return Err(SyntaxError::Unreadable);
         }
         let name = name.trim();

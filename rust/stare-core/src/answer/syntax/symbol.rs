@@ -7,6 +7,19 @@ use super::parser::{Parsed, Parser};
 use super::token::Kind;
 use super::{tables, SyntaxError};
 
+/// Names of numbers of choices and of arrangements.
+const COUNTS: [char; 3] = ['C', 'P', 'A'];
+
+/// Whether `C(5, 2)` may be the number of choices, a point or a function.
+fn counts(name: &str, arguments: &[Expr]) -> bool {
+    let pair = match arguments {
+        [Expr::Number(_), Expr::Number(_)] => true,
+        [Expr::Symbol(all), Expr::Symbol(_)] => matches!(&**all, "n" | "m" | "N"),
+        _ => false,
+    };
+    pair && name.strip_prefix(COUNTS) == Some("")
+}
+
 impl Parser<'_> {
     pub(super) fn letter(&mut self, run: &str) -> Parsed<Expr> {
         let first = self.token(self.at).is_some_and(|token| !token.glued);
@@ -42,10 +55,37 @@ impl Parser<'_> {
                 }
                 let arguments = self.arguments(open + 1, close)?;
                 self.at = close + 1;
+                if counts(&name, &arguments) {
+                    return Err(SyntaxError::Unreadable);
+                }
                 return Ok(Expr::Apply(name.into(), arguments));
             }
         }
+        if self.is_count(&name) {
+            return Err(SyntaxError::Unreadable);
+        }
         Ok(Expr::Symbol(name.into()))
+    }
+
+    /// Whether `C_5^2` or `C_n^k` starts before the cursor: a number of choices or a power.
+    fn is_count(&self, name: &str) -> bool {
+        let Some(lower) = name
+            .strip_prefix(COUNTS)
+            .and_then(|rest| rest.strip_prefix('_'))
+        else {
+            return false;
+        };
+        if !self.is(Kind::Mark(b'^')) {
+            return false;
+        }
+        let braces = self.token(self.at + 1).map(|token| token.kind) == Some(Kind::Open(b'{'));
+        let exponent = self
+            .token(self.at + 1 + usize::from(braces))
+            .and_then(|token| self.number(token.kind));
+        match lower.trim_matches(['{', '}']).parse::<u32>() {
+            Ok(lower) => exponent.is_some_and(|upper| upper.value <= RBig::from(lower)),
+            Err(_) => name.starts_with("C_n"),
+        }
     }
 
     /// Subscripts, primes and starred superscripts go into the name; false if there were some.

@@ -29,7 +29,8 @@ impl Parser<'_> {
         }
         let mut sides = Vec::new();
         for (at, &(from, to)) in ranges.iter().enumerate() {
-            if at == 0 && from == to && operators.as_slice() == [Operator::Equal] {
+            let alone = [Operator::Equal, Operator::Approximately];
+            if at == 0 && from == to && alone.iter().any(|o| operators.as_slice() == [*o]) {
                 // `= 5`
                 continue;
             }
@@ -216,15 +217,15 @@ impl Parser<'_> {
             Kind::Text(text) if digits_end == from + 1 => text,
             _ => self.tokens.text.get(first.start..last.end)?,
         };
-        let numeral = digits.bytes().any(|b| b.is_ascii_digit())
+        // `FF_{16}` has letters only; `ff_{16}` may be a product.
+        let letters = digits.len() > 1 && digits.bytes().all(|b| b.is_ascii_alphabetic());
+        let capitals = digits.bytes().all(|b| b.is_ascii_uppercase());
+        let numeral = (letters || digits.bytes().any(|b| b.is_ascii_digit()))
             && digits
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b == b'.');
-        if !numeral
-            || end != to
-            || !base_token.plain
-            || matches!(first.kind, Kind::Letter(run) if run.starts_with(|c: char| c.is_ascii_lowercase()))
-        {
+        let starts_small = matches!(first.kind, Kind::Letter(run) if run.starts_with(|c: char| c.is_ascii_lowercase()));
+        if !numeral || end != to || !base_token.plain || (starts_small && !letters) {
             return None;
         }
         let base: u32 = self
@@ -235,8 +236,11 @@ impl Parser<'_> {
             .ok()?;
         let valid =
             (2..=36).contains(&base) && digits.chars().all(|c| c == '.' || c.is_digit(base));
-        if !valid {
-            return Some(Err(SyntaxError::Unreadable));
+        match (valid, letters) {
+            (false, true) => return None,
+            (true, true) if capitals => {}
+            (true, false) => {}
+            _ => return Some(Err(SyntaxError::Unreadable)),
         }
         let digits = digits.to_ascii_lowercase();
         let digits = digits.trim_start_matches('0');

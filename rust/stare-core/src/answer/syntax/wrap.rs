@@ -128,6 +128,33 @@ fn braced(text: &str) -> Option<(&str, bool)> {
     (length + 1 == inner.len() && !letter).then_some((content, words))
 }
 
+/// Commands whose backslash and first letter became one control character, as in strings where
+/// `\f` and `\t` were escapes: as it is now, as it was.
+const EATEN: &[(&str, &str)] = &[
+    ("\u{c}", "\\f"),
+    ("\u{8}", "\\b"),
+    ("\text{", "\\text{"),
+    ("\tfrac{", "\\tfrac{"),
+    ("\times", "\\times"),
+    ("\theta", "\\theta"),
+    ("\right", "\\right"),
+    ("\neq ", "\\neq "),
+];
+
+/// Put back the backslashes that were eaten by escapes.
+pub(super) fn restore(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    if !text.bytes().any(|b| b.is_ascii_control()) {
+        return text;
+    }
+    for (eaten, command) in EATEN {
+        if text.contains(eaten) {
+            text = Cow::Owned(text.replace(eaten, command));
+        }
+    }
+    text
+}
+
 /// Undo doubled backslashes, as in JSON that was escaped twice: if all of them are doubled and some
 /// stand before a letter.
 pub(super) fn undouble(text: &str) -> Cow<'_, str> {
@@ -187,6 +214,18 @@ mod tests {
             assert_eq!(strip(text).map(|bare| bare.text), Ok(text), "{text}");
         }
         assert_eq!(strip(" $ $. "), Err(SyntaxError::Empty));
+    }
+
+    #[test]
+    fn eaten_backslashes() {
+        for (text, expected) in [
+            ("\u{c}rac{1}{2}", r"\frac{1}{2}"),
+            ("\u{8}oxed{5}", r"\boxed{5}"),
+            ("5\text{ cm}", r"5\text{ cm}"),
+            ("a\tb\nc", "a\tb\nc"),
+        ] {
+            assert_eq!(restore(text), expected);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tests of the reader as a whole.
 
 mod bounds;
+mod pieces;
 mod properties;
 mod refused;
 mod spellings;

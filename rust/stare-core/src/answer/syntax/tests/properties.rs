@@ -3,132 +3,11 @@
 use dashu_ratio::RBig;
 use proptest::prelude::*;
 
-use super::super::super::tree::{Answer, Brackets, Constant, Expr, Function, Interval, Number};
+use super::super::super::tree::{
+    Answer, Brackets, Constant, Expr, Function, Interval, Number, Operator, Unit,
+};
 use super::super::{measure, parse};
-
-/// Pieces that texts are made of.
-const PIECES: &[&str] = &[
-    "0",
-    "1",
-    "2",
-    "12",
-    "345",
-    "1,234",
-    ".5",
-    "3.14",
-    "1e5",
-    "x",
-    "y",
-    "n",
-    "e",
-    "i",
-    "pi",
-    "sin",
-    "ab",
-    "No",
-    "cm",
-    "+",
-    "-",
-    "*",
-    "/",
-    "^",
-    "_",
-    "!",
-    "'",
-    "|",
-    ",",
-    ";",
-    ":",
-    ".",
-    "=",
-    "<",
-    ">",
-    "<=",
-    "&",
-    "%",
-    "$",
-    " ",
-    "\n",
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    "\\{",
-    "\\}",
-    "\\",
-    "\\\\",
-    "\\left",
-    "\\right",
-    "\\left(",
-    "\\right)",
-    "\\right.",
-    "\\frac",
-    "\\frac{1}{2}",
-    "\\sqrt",
-    "\\sqrt[3]",
-    "\\pi",
-    "\\infty",
-    "\\sin",
-    "\\log",
-    "\\ln",
-    "\\cdot",
-    "\\times",
-    "\\pm",
-    "\\circ",
-    "^\\circ",
-    "\\text{",
-    "\\text{and}",
-    "\\text{ cm}",
-    "\\mathrm{",
-    "\\mathbb{R}",
-    "\\in",
-    "\\cup",
-    "\\setminus",
-    "\\sum",
-    "\\sum_{k=1}^{n}",
-    "\\int",
-    "\\lim_{x\\to0}",
-    "dx",
-    "\\begin{pmatrix}",
-    "\\end{pmatrix}",
-    "\\begin{cases}",
-    "\\end{cases}",
-    "\\boxed{",
-    "\\overline{",
-    "\\bar",
-    "\\binom",
-    "\\,",
-    "\\!",
-    "\\quad",
-    "\\$",
-    "\\%",
-    "\\le",
-    "\\to",
-    "\\lfloor",
-    "\\rfloor",
-    "\\langle",
-    "\\rangle",
-    "\\mid",
-    "\\bigcup_{k=1}^{2}",
-    "and",
-    "or",
-    "for",
-    "\\text{ for }",
-    "\\emptyset",
-    "\u{221a}",
-    "\u{b2}",
-    "\u{bd}",
-    "\u{2212}",
-    "\u{3b1}",
-    "\u{200b}",
-    "\u{4e09}",
-];
-
-fn texts() -> impl Strategy<Value = String> {
-    prop::collection::vec(prop::sample::select(PIECES), 0..40).prop_map(|pieces| pieces.concat())
-}
+use super::pieces::texts;
 
 fn number() -> impl Strategy<Value = Expr> {
     (0_u32..2000).prop_map(|value| {
@@ -180,6 +59,58 @@ fn expressions() -> impl Strategy<Value = Expr> {
     })
 }
 
+/// Units and one spelling of each.
+fn unit_text(unit: &Unit) -> &str {
+    match unit {
+        Unit::Percent => r"\%",
+        Unit::Degree => r"^{\circ}",
+        Unit::Known(name) => match &**name {
+            "kJ/mol" => r" \mathrm{kJ} \mathrm{~mol}^{-1}",
+            "m*N" => r" \mathrm{N} \cdot \mathrm{m}",
+            "m/s^2" => r" \text{ m/s}^2",
+            _ => r" \text{ square feet}",
+        },
+        Unit::Words(_) => r" \text{ apples}",
+    }
+}
+
+fn units() -> impl Strategy<Value = Unit> {
+    let known = ["kJ/mol", "m*N", "m/s^2", "ft^2"].map(|name| Unit::Known(name.into()));
+    let others = [Unit::Percent, Unit::Degree, Unit::Words("apples".into())];
+    prop::sample::select(known.into_iter().chain(others).collect::<Vec<_>>())
+}
+
+fn operator_text(operator: Operator) -> &'static str {
+    match operator {
+        Operator::Less => "<",
+        Operator::GreaterEqual => r"\ge ",
+        Operator::NotEqual => r"\ne ",
+        _ => "=",
+    }
+}
+
+/// `x = a`, `x < a < b` and others.
+fn relations() -> impl Strategy<Value = Answer> {
+    let operators = vec![
+        Operator::Equal,
+        Operator::Less,
+        Operator::GreaterEqual,
+        Operator::NotEqual,
+    ];
+    (
+        prop::collection::vec(expressions(), 1..3),
+        prop::sample::select(operators),
+    )
+        .prop_map(|(others, operator)| {
+            let operators = vec![operator; others.len()];
+            let first = Answer::Expr(Expr::Symbol("x".into()));
+            let sides = std::iter::once(first)
+                .chain(others.into_iter().map(Answer::Expr))
+                .collect();
+            Answer::Relation { sides, operators }
+        })
+}
+
 fn answers() -> impl Strategy<Value = Answer> {
     let item = || expressions().prop_map(Answer::Expr);
     let items = || prop::collection::vec(item(), 2..4);
@@ -207,6 +138,15 @@ fn answers() -> impl Strategy<Value = Answer> {
             rows: 2,
             columns: 2,
             cells
+        }),
+        (expressions(), units())
+            .prop_map(|(value, unit)| Answer::Quantity(Box::new(Answer::Expr(value)), unit)),
+        relations(),
+        (expressions(), prop::collection::vec(relations(), 1..3)).prop_map(|(body, conditions)| {
+            Answer::Where {
+                body: Box::new(Answer::Expr(body)),
+                conditions,
+            }
         }),
     ]
 }
@@ -287,6 +227,22 @@ fn text(answer: &Answer) -> String {
                 r"\begin{{pmatrix}}{}&{}\\{}&{}\end{{pmatrix}}",
                 cells[0], cells[1], cells[2], cells[3]
             )
+        }
+        Answer::Quantity(value, unit) => format!("({}){}", text(value), unit_text(unit)),
+        // In brackets, or an `i` beside the sign would be an index.
+        Answer::Relation { sides, operators } => {
+            let sign = operators.first().map_or("", |o| operator_text(*o));
+            sides
+                .iter()
+                .map(|side| match side {
+                    Answer::Expr(Expr::Symbol(name)) => name.to_string(),
+                    other => format!("({})", text(other)),
+                })
+                .collect::<Vec<_>>()
+                .join(sign)
+        }
+        Answer::Where { body, conditions } => {
+            format!(r"{} \text{{ for }} {}", text(body), joined(conditions))
         }
         other => other.to_string(),
     }
