@@ -100,13 +100,19 @@ def reward(
 
 
 def math_reward(
-    problems: Sequence[Problem], completions: Sequence[Completion]
+    problems: Sequence[Problem],
+    completions: Sequence[Completion],
+    *,
+    profile: Profile = "reward",
+    fallback: bool = True,
 ) -> list[float | None]:
     r"""Reward of each completion for `stare-train`: 1.0 correct, 0.0 incorrect, None undecided.
 
     Args:
         problems: [N] the problem of each completion.
         completions: [N] responses, flat.
+        profile: what counts as declaring an answer, see `extract_answer`.
+        fallback: whether undecided pairs may be put to math-verify.
 
     Raises:
         ArgumentError: lengths differ.
@@ -124,7 +130,13 @@ def math_reward(
             "problems and completions must have the same length, "
             f"got {len(problems)} and {len(completions)}"
         )
-    return reward([c.text for c in completions], [p.answer for p in problems], undecided=None)
+    return reward(
+        [c.text for c in completions],
+        [p.answer for p in problems],
+        undecided=None,
+        profile=profile,
+        fallback=fallback,
+    )
 
 
 # --- TRL -----------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ use super::extract::boxes;
 use super::limits::{self, Budget};
 use super::quick::Plain;
 use super::syntax::{self, SyntaxError};
-use super::tree::Answer;
+use super::tree::{Answer, Constant, Expr};
 use super::value::Tolerance;
-use super::{relate, Reason};
+use super::{relate, Reason, Verdict};
 
 /// Wrappers taken off an answer at most; more of them than this is not an answer.
 const MAX_WRAPPERS: usize = 16;
@@ -46,18 +46,21 @@ pub fn key(answer: &str) -> Option<String> {
     Some(
         side.tree()
             .as_ref()
-            .map_or_else(|_| format!("text {}", side.bare), |tree| relate::key(tree)),
+            .map_or_else(|_| format!("text {}", side.bare), relate::key),
     )
 }
 
 /// One side of a comparison, read when needed and at most once.
 pub(super) struct Side<'a> {
+    /// As written.
+    text: &'a str,
     /// Without wrappers.
     bare: &'a str,
     /// More than [`limits::ANSWER_CHARS`].
     too_long: bool,
     plain: Option<Plain>,
     tree: OnceCell<Result<Answer, SyntaxError>>,
+    list: OnceCell<Option<Answer>>,
 }
 
 impl<'a> Side<'a> {
@@ -66,10 +69,12 @@ impl<'a> Side<'a> {
             text.len() > limits::ANSWER_CHARS && text.chars().nth(limits::ANSWER_CHARS).is_some();
         let bare = if too_long { text } else { bare(text) };
         Self {
+            text,
             bare,
             too_long,
             plain: Plain::parse(bare),
             tree: OnceCell::new(),
+            list: OnceCell::new(),
         }
     }
 
@@ -84,9 +89,21 @@ impl<'a> Side<'a> {
             if self.too_long {
                 Err(SyntaxError::Limit)
             } else {
-                syntax::parse(self.bare)
+                syntax::parse(self.text)
             }
         })
+    }
+
+    /// What the text says next to `other`: `1,234` is a list next to a list, else a number.
+    fn tree_beside<'b>(&'b self, own: &'b Answer, other: &Answer) -> &'b Answer {
+        let is_list = |answer: &Answer| matches!(answer, Answer::List { .. });
+        if is_list(own) || !is_list(other) {
+            return own;
+        }
+        self.list
+            .get_or_init(|| syntax::parse_as_list(self.text))
+            .as_ref()
+            .unwrap_or(own)
     }
 
     /// Compare `self` with a gold.
@@ -111,12 +128,64 @@ impl<'a> Side<'a> {
     /// The slow twin of [`Self::compare`]'s short cuts.
     fn compare_trees(&self, gold: &Self, tolerance: Tolerance) -> Reason {
         match (self.tree(), gold.tree()) {
-            (Ok(answer), Ok(gold)) => relate::compare(answer, gold, tolerance, &mut Budget::new()),
+            (Ok(answer), Ok(right)) => {
+                let reason = relate::compare(
+                    self.tree_beside(answer, right),
+                    gold.tree_beside(right, answer),
+                    tolerance,
+                    &mut Budget::new(),
+                );
+                if doubted((self, answer), (gold, right), reason.verdict()) {
+                    Reason::Ambiguous
+                } else {
+                    reason
+                }
+            }
             (_, Err(SyntaxError::Limit)) | (Err(SyntaxError::Limit), Ok(_)) => Reason::Limit,
             (_, Err(_)) => Reason::GoldUnparsed,
             (Err(_), Ok(_)) => Reason::AnswerUnparsed,
         }
     }
+}
+
+/// Whether the other reading of how a side is written forbids a verdict.
+///
+/// `6e-10` may be `6e - 10` without its spaces if the other side has the number e too, and
+/// `\approx 3` is no exact number. Runs of letters without any mark of maths may be words, which are not equal in another order.
+fn doubted(answer: (&Side, &Answer), gold: (&Side, &Answer), verdict: Verdict) -> bool {
+    let pairs = [(answer, gold), (gold, answer)];
+    match verdict {
+        Verdict::Incorrect => pairs.into_iter().any(|((side, _), (_, other))| {
+            let vague = side.bare.starts_with("\\approx") || side.bare.starts_with('\u{2248}');
+            vague
+                || has_tight_exponent(side.bare)
+                    && relate::contains(other, &mut |e| *e == Expr::Constant(Constant::E))
+        }),
+        Verdict::Correct => pairs.into_iter().all(|((side, tree), _)| {
+            let maths = side.text.contains(['$', '\\']);
+            !maths
+                && is_letters(side.bare)
+                && relate::contains(tree, &mut |e| matches!(e, Expr::Product(_)))
+        }),
+        Verdict::Undecided => false,
+    }
+}
+
+/// Whether there is a `6e-10` with whole digits before the `e`.
+fn has_tight_exponent(text: &str) -> bool {
+    text.as_bytes().windows(4).any(
+        |bytes| matches!(bytes, [b'0'..=b'9', b'e', b'+' | b'-', digit] if digit.is_ascii_digit()),
+    )
+}
+
+/// Whether a text has letters, spaces and commas only, and some letters side by side.
+fn is_letters(text: &str) -> bool {
+    text.bytes()
+        .all(|b| b.is_ascii_alphabetic() || matches!(b, b' ' | b','))
+        && text
+            .as_bytes()
+            .windows(2)
+            .any(|pair| pair.iter().all(u8::is_ascii_alphabetic))
 }
 
 /// An answer without what does not change it: surrounding space, maths delimiters, a box around
@@ -135,6 +204,7 @@ pub(super) fn bare(text: &str) -> &str {
             text = text
                 .strip_prefix(open)
                 .and_then(|t| t.strip_suffix(close))
+                .filter(|inner| !inner.contains(close))
                 .unwrap_or(text);
         }
         if text.starts_with('\\') && text.ends_with('}') {
@@ -165,6 +235,7 @@ mod tests {
             ("42", r"\boxed{42}", Reason::Identical),
             ("42", r"\(\fbox{ 42 }\).", Reason::Identical),
             ("**42**", "42", Reason::Identical),
+            ("$5$ or $9$", "$5$ or $9$.", Reason::Identical),
             ("42", "42.0", Reason::EqualNumbers),
             ("025", "25", Reason::EqualNumbers),
             ("0.0000001", "0.0000004", Reason::DifferentNumbers),
@@ -194,6 +265,82 @@ mod tests {
             compare(&accents, &accents, Tolerance::None),
             Reason::Identical
         );
+    }
+
+    #[test]
+    fn digit_groups_beside_lists() {
+        for (answer, gold, verdict) in [
+            ("1,234", "1234", Verdict::Correct),
+            ("1,234", "1, 234", Verdict::Correct),
+            ("1, 234", "1,234", Verdict::Correct),
+            ("1,234", "234, 1", Verdict::Correct),
+            ("1,234", "1, 235", Verdict::Incorrect),
+            ("1,234", "12, 34", Verdict::Incorrect),
+            ("1, 234", "1234", Verdict::Undecided),
+        ] {
+            let reason = compare(answer, gold, Tolerance::None);
+            assert_eq!(
+                reason.verdict(),
+                verdict,
+                "{answer} against {gold}: {reason:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn two_readings() {
+        for (answer, gold, verdict) in [
+            ("6e-10", "6e - 10", Verdict::Undecided),
+            ("6e-10", "6e - 11", Verdict::Undecided),
+            ("6e-10", "6 \\cdot 10^{-10}", Verdict::Correct),
+            ("6e-10", "6e-11", Verdict::Incorrect),
+            ("7e-5", "0.00007", Verdict::Correct),
+            ("ab", "ba", Verdict::Undecided),
+            ("ab", "cd", Verdict::Incorrect),
+            ("x y", "yx", Verdict::Correct),
+            ("$ab$", "ba", Verdict::Correct),
+            ("$2xy$", "2yx", Verdict::Correct),
+            ("309 m", "309 \\text{ m}", Verdict::Correct),
+            ("0.05 m", "5 \\text{ cm}", Verdict::Correct),
+            ("309 m", "310 \\text{ m}", Verdict::Incorrect),
+            ("5 m", "5 \\text{ cm}", Verdict::Incorrect),
+            ("309 m", "309 \\text{ kg}", Verdict::Undecided),
+            ("5 m", "5 \\text{ min}", Verdict::Undecided),
+            ("\\approx 3.14", "3.14", Verdict::Correct),
+            ("\\approx 3.14", "\\pi", Verdict::Undecided),
+            ("5 C", "5 \\text{ C}", Verdict::Correct),
+            ("309 x", "309 \\text{ m}", Verdict::Incorrect),
+            ("0,522,720", "0, 522720", Verdict::Undecided),
+        ] {
+            for reason in [
+                compare(answer, gold, Tolerance::None),
+                compare(gold, answer, Tolerance::None),
+            ] {
+                assert_eq!(
+                    reason.verdict(),
+                    verdict,
+                    "{answer} against {gold}: {reason:?}"
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn short_cuts_agree_with_trees(
+            numbers in prop::array::uniform2("-?0{0,2}[0-9]{1,3}(\\.[0-9]{1,7})?"),
+            tolerance in prop::sample::select(vec![
+                Tolerance::None, Tolerance::GoldDigits, Tolerance::Relative(0.01),
+            ]),
+        ) {
+            let [answer, gold] = numbers.each_ref().map(|text| Side::new(text));
+            prop_assume!(answer.bare != gold.bare);
+            prop_assert_eq!(
+                answer.compare(&gold, tolerance),
+                answer.compare_trees(&gold, tolerance),
+                "{} against {}", answer.bare, gold.bare
+            );
+        }
     }
 
     #[test]

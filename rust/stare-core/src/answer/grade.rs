@@ -88,7 +88,7 @@ pub fn explain<'a, S: AsRef<str>>(
 }
 
 fn show(side: &Side) -> Option<String> {
-    side.tree().as_ref().ok().map(|tree| format!("{tree:?}"))
+    side.tree().as_ref().ok().map(ToString::to_string)
 }
 
 /// Grade pairs on up to `threads` threads; the result is in order and does not depend on `threads`.
@@ -233,6 +233,17 @@ fn has_items(gold: &Side, count: usize) -> bool {
 
 /// Whether a declaration in words was read as several words, which need not be all of an answer.
 fn is_phrase(found: &Found, answer: &Side) -> bool {
-    found.how == How::Marker
-        && matches!(answer.tree(), Ok(Answer::Words(words)) if words.contains(' '))
+    found.how == How::Marker && answer.tree().as_ref().is_ok_and(holds_phrase)
+}
+
+fn holds_phrase(answer: &Answer) -> bool {
+    match answer {
+        Answer::Words(words) => words.contains(' '),
+        Answer::List { items, .. } | Answer::Tuple { items, .. } => items.iter().any(holds_phrase),
+        Answer::Relation { sides, .. } => sides.iter().any(holds_phrase),
+        Answer::Where { body, conditions } => {
+            holds_phrase(body) || conditions.iter().any(holds_phrase)
+        }
+        _ => false,
+    }
 }

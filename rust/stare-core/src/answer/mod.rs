@@ -21,6 +21,7 @@ mod grade;
 pub mod limits;
 mod quick;
 mod relate;
+mod show;
 mod syntax;
 pub mod tree;
 mod units;

@@ -241,7 +241,69 @@ fn unbraced(rest: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The slow twin: braces counted anew from every command on.
+    fn slow_last(text: &str) -> Option<String> {
+        let bytes = text.as_bytes();
+        let escaped = |at: usize| {
+            let slashes = bytes[..at].iter().rev().take_while(|&&b| b == b'\\');
+            slashes.count() % 2 == 1
+        };
+        let commands = text.match_indices("boxed{").filter(|(at, _)| *at > 0);
+        let opened: Vec<(usize, usize)> = commands
+            .filter(|(at, _)| bytes[at - 1] == b'\\')
+            .map(|(at, _)| (at - 1, at + "boxed{".len()))
+            .collect();
+        let closed: Vec<(usize, usize, usize)> = opened
+            .iter()
+            .filter_map(|&(start, content)| {
+                let mut depth = 1;
+                for (at, &byte) in bytes.iter().enumerate().skip(content) {
+                    // The brace of a command is none, however many backslashes it has.
+                    let of_command = opened.iter().any(|(_, content)| at + 1 == *content);
+                    match byte {
+                        b'{' if of_command || !escaped(at) => depth += 1,
+                        b'}' if !escaped(at) => depth -= 1,
+                        _ => {}
+                    }
+                    if depth == 0 {
+                        return Some((start, content, at));
+                    }
+                }
+                None
+            })
+            .collect();
+        let (mut from, mut to) = closed
+            .iter()
+            .map(|&(_, content, end)| (content, end))
+            .max_by_key(|(_, end)| *end)?;
+        if opened.iter().any(|(_, content)| *content > to) {
+            return None;
+        }
+        loop {
+            let content = text[from..to].trim();
+            let whole = closed.iter().find(|(start, _, end)| {
+                *start >= from && *end < to && text[*start..=*end] == *content
+            });
+            match whole {
+                Some(&(_, content, end)) => (from, to) = (content, end),
+                None => return Some(content.to_owned()),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_slow_twin(pieces in prop::collection::vec(
+            prop::sample::select(vec!["\\boxed{", "{", "}", "\\{", "\\}", " ", "a", "\\b"]), 0..24)
+        ) {
+            let text = pieces.concat();
+            prop_assert_eq!(last(&text).map(str::to_owned), slow_last(&text), "{}", text);
+        }
+    }
 
     fn last(text: &str) -> Option<&str> {
         let boxes = scan(text);

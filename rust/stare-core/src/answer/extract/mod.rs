@@ -4,6 +4,7 @@ pub(super) mod boxes;
 mod marker;
 mod maths;
 mod number;
+mod phrase;
 mod profile;
 mod think;
 
@@ -91,8 +92,8 @@ impl<'a> Found<'a> {
 ///    with balanced, escape-aware braces; nested boxes, unwrapped; `\boxed x`.
 /// 3. Else the last declared marker: `#### x`, `answer is x`, `answer: x` and the like (any case,
 ///    Markdown allowed), to the end of its sentence or line, or the next line with text on it.
-/// 4. Else the last line with text on it, if it is a number and nothing else.
-/// 5. Else, if the profile allows it, the last maths, then the last number.
+/// 4. Else, if the profile allows it, the last line with text on it, if it is a number and nothing
+///    else; then the last maths; then the last number.
 ///
 /// [`Profile`] says what differs between profiles. In the default one a number mentioned in passing
 /// is never an answer.
@@ -125,26 +126,25 @@ pub fn extract(completion: &str, profile: Profile) -> Result<Found<'_>, Reason> 
         completion
     };
     let text = think::without_end_tokens(text);
-    boxed(text, rules)
-        .unwrap_or_else(|| unboxed(text, rules))
+    boxed(text, rules)?
+        .or_else(|| unboxed(text, rules))
         .filter(|found| !bare(found.text).is_empty())
         .ok_or(Reason::NoAnswer)
 }
 
-/// What the boxes say; `None` if there are none, `Some(None)` if they say that there is no answer.
-fn boxed<'a>(text: &'a str, rules: &Rules) -> Option<Option<Found<'a>>> {
+/// What the boxes say; `None` if there are none.
+fn boxed<'a>(text: &'a str, rules: &Rules) -> Result<Option<Found<'a>>, Reason> {
     let boxes = boxes::scan(text);
     if boxes.last_is_open && rules.last_box_decides {
-        return Some(None);
+        return Err(Reason::NoAnswer);
     }
-    let last = boxes.closed.last()?;
-    let list = boxes.joined(text, rules.joining).map(|contents| Joined {
+    let joined = boxes.joined(text, rules.joining).map(|contents| Joined {
         text: contents.join(", "),
         items: contents.len(),
         always: rules.joining != Joining::Connectives,
     });
-    Some(Some(Found {
-        list,
+    Ok(boxes.closed.last().map(|last| Found {
+        list: joined,
         ..Found::plain(last.content, How::Box)
     }))
 }
@@ -165,9 +165,10 @@ fn unboxed<'a>(text: &'a str, rules: &Rules) -> Option<Found<'a>> {
         let line = text
             .lines()
             .rev()
-            .map(marker::plain)
+            .map(phrase::plain)
             .find(|line| !line.is_empty())?;
-        number::is_number(bare(line)).then_some(Found::plain(line, How::Line))
+        let short = line.len() <= limits::ANSWER_CHARS;
+        (short && number::is_number(bare(line))).then_some(Found::plain(line, How::Line))
     };
     let maths = || maths::last(text).map(|text| Found::plain(text, How::Maths));
     let number = || number::last(text).map(|text| Found::plain(text, How::Number));
@@ -188,7 +189,7 @@ mod tests {
             (r"\boxed{42} $43$", [Some("42"); 3]),
             ("Answer: 42, not $43$", [Some("42, not $43$"); 3]),
             ("#### 18", [Some("18"); 3]),
-            ("So it is\n$-3$", [Some("$-3$"), Some("$-3$"), Some("-3")]),
+            ("So it is\n$-3$", [None, Some("$-3$"), Some("-3")]),
             ("we get $x=3$ and $x=4$.", [None, Some("x=4"), Some("x=4")]),
             ("I guess 42, or 44.", [None, Some("44"), Some("44")]),
             ("no idea", [None; 3]),

@@ -3,11 +3,11 @@
 /// Where an answer may be looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
-    /// For rewards: a box, a declared marker, or a last line that is nothing but a number. A
-    /// mention in passing never counts.
+    /// For rewards: a box or a declared marker. A mention in passing never counts.
     #[default]
     Reward,
-    /// For scores of models that were not told a format: also the last maths, else the last number.
+    /// For scores of models that were not told a format: also a last line that is a number, else the
+    /// last maths, else the last number.
     Eval,
     /// What math-verify 0.9 reads, for runs that compare with it: thinking is read like the rest,
     /// an unterminated last box is passed over, boxes near each other are one list.
@@ -52,13 +52,14 @@ const REWARD: Rules = Rules {
     drops_thinking: true,
     last_box_decides: true,
     joining: Joining::Connectives,
-    line: true,
+    line: false,
     maths: false,
     number: false,
 };
 
 const EVAL: Rules = Rules {
     name: "eval",
+    line: true,
     maths: true,
     number: true,
     ..REWARD

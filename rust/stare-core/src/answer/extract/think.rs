@@ -39,7 +39,11 @@ pub(super) struct Unclosed;
 pub(super) fn after_thinking(text: &str) -> Result<&str, Unclosed> {
     let bytes = text.as_bytes();
     for (at, byte) in bytes.iter().enumerate().rev() {
-        if !matches!(byte, b'<' | b'[' | 0xe2) {
+        // Two bytes settle nearly every position.
+        let next = bytes.get(at + 1);
+        if !matches!(byte, b'<' | b'[' | 0xe2)
+            || !matches!(next, Some(b't' | b'T' | b'r' | b's' | b'/' | b'|' | 0x97))
+        {
             continue;
         }
         let Some(rest) = text.get(at..) else { continue };

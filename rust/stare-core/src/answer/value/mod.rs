@@ -1,4 +1,11 @@
 //! Deciding numbers and expressions: exact rationals, balls of rising precision, residues.
+//!
+//! - [`exact`](mod@exact), [`integers`]: rationals of bounded size.
+//! - [`ball`], [`complex`], [`elementary`]: numbers known to lie within a radius.
+//! - [`evaluate`], [`power`], [`functions`], [`inverse`], [`factorial`]: from trees to such numbers.
+//! - [`field`], [`primes`], [`modular`], [`combinatorics`], [`identity`]: from trees to residues
+//!   modulo primes.
+//! - [`points`], [`numeric`]: constants, and expressions at points.
 
 use std::cmp::Ordering;
 
@@ -7,6 +14,37 @@ use dashu_ratio::RBig;
 use super::limits::Budget;
 use super::tree::Expr;
 use super::verdict::Reason;
+
+mod ball;
+mod combinatorics;
+mod compare;
+mod complex;
+mod decimal;
+mod elementary;
+mod evaluate;
+mod exact;
+mod factorial;
+mod field;
+mod functions;
+mod identity;
+mod integers;
+mod inverse;
+mod key;
+mod mag;
+mod modular;
+mod numeric;
+mod points;
+mod power;
+mod primes;
+mod proportion;
+mod symbols;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod trees;
+
+/// Sums and products of more terms are not written out.
+const TERMS: i64 = 1000;
 
 /// Whether two expressions are equal, for every value of their variables.
 ///
@@ -17,8 +55,7 @@ use super::verdict::Reason;
 /// [`Reason::NumericIdentity`], [`Reason::SameTree`], [`Reason::DifferentExpressions`]. Else
 /// [`Reason::Unproved`], [`Reason::Ambiguous`] or [`Reason::Limit`].
 pub fn compare(left: &Expr, right: &Expr, budget: &mut Budget) -> Reason {
-    let _ = (left, right, budget);
-    Reason::Unproved
+    compare::compare(left, right, budget)
 }
 
 /// Whether two expressions are nonzero constant multiples of each other, and the sign of the factor
@@ -37,32 +74,45 @@ pub enum Proportion {
 
 /// See [`Proportion`].
 pub fn proportion(left: &Expr, right: &Expr, budget: &mut Budget) -> Proportion {
-    let _ = (left, right, budget);
-    Proportion::Unproved
+    let names = compare::names(left, right);
+    match proportion::sign(left, right, &names, budget) {
+        Ok(Ordering::Greater) => Proportion::Positive,
+        Ok(Ordering::Less) => Proportion::Negative,
+        Err(true) => Proportion::Not,
+        Ok(Ordering::Equal) | Err(false) => Proportion::Unproved,
+    }
 }
 
 /// The exact value, if it is a rational number that is cheap to compute.
 pub fn exact(expr: &Expr, budget: &mut Budget) -> Option<RBig> {
-    let _ = (expr, budget);
-    None
+    let value = evaluate::exact(expr, budget).ok()?;
+    value.as_real().cloned()
 }
 
 /// The order of two real constants (infinities included); `None` if not proved.
 pub fn order(left: &Expr, right: &Expr, budget: &mut Budget) -> Option<Ordering> {
-    let _ = (left, right, budget);
-    None
+    match (compare::infinite(left), compare::infinite(right)) {
+        (Some(left), Some(right)) => return Some(left.cmp(&right)),
+        (Some(left), None) => return compare::finite(right, budget).then_some(left),
+        (None, Some(right)) => return compare::finite(left, budget).then_some(right.reverse()),
+        (None, None) => {}
+    }
+    numeric::difference(left, right, budget).sign
 }
 
-/// Whether `decimal` is a literal decimal and `exact` lies within half a unit of its last place, or
-/// within `relative` of it.
+/// Whether `answer` lies within `tolerance` of `gold`; `None` if not proved, or if the tolerance
+/// does not apply: no variables, and for [`Tolerance::GoldDigits`] a gold written as a decimal.
 pub fn within(
     answer: &Expr,
     gold: &Expr,
     tolerance: Tolerance,
     budget: &mut Budget,
 ) -> Option<bool> {
-    let _ = (answer, gold, tolerance, budget);
-    None
+    match tolerance {
+        Tolerance::None => None,
+        Tolerance::GoldDigits => decimal::Literal::read(gold)?.rounds(answer, budget),
+        Tolerance::Relative(tolerance) => decimal::relative(answer, gold, tolerance, budget),
+    }
 }
 
 /// What else counts as equal to a number, on request of the caller. Never absolute.
@@ -80,13 +130,13 @@ pub enum Tolerance {
 /// A text that is the same for equal expressions and, where decidable, only for them; `None` where
 /// no such text is known.
 pub fn key(expr: &Expr, budget: &mut Budget) -> Option<String> {
-    let _ = (expr, budget);
-    None
+    key::key(expr, &variables(expr), budget)
 }
 
 /// The names of the variables, sorted, each once. Bound variables are not among them.
 #[must_use]
 pub fn variables(expr: &Expr) -> Vec<&str> {
-    let _ = expr;
-    Vec::new()
+    let mut names = Vec::new();
+    symbols::free(expr, &mut names);
+    names
 }
