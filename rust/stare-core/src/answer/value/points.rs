@@ -96,7 +96,7 @@ impl Point {
         Value::rational(match self.kind {
             Kind::Natural => RBig::from(40 + word % 200),
             Kind::SmallNatural => RBig::from(2 + word % 11),
-            Kind::Negative => -RBig::from(2 + word % 1000),
+            Kind::Negative => -RBig::from(2 + word % 200),
             Kind::Small(sign) => signed(fraction, sign),
             Kind::Large(sign) => signed(fraction * RBig::from(4) + RBig::ONE, sign),
             Kind::Far(sign, bits) => {
