@@ -303,6 +303,7 @@ mod tests {
             ("309 m", "309 \\text{ m}", Verdict::Correct),
             ("0.05 m", "5 \\text{ cm}", Verdict::Correct),
             ("309 m", "310 \\text{ m}", Verdict::Incorrect),
+            ("5 m", "5 \\text{ cm}", Verdict::Incorrect),
             ("309 m", "309 \\text{ kg}", Verdict::Undecided),
             ("5 m", "5 \\text{ min}", Verdict::Undecided),
             ("\\approx 3.14", "3.14", Verdict::Correct),

@@ -35,7 +35,7 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
             Some(match lettered(bare, unit) {
                 Some((right, theirs)) => {
                     let quantity = both(context, (left, unit), (&right, &theirs));
-                    either(plain, quantity, *unit == theirs)
+                    either(plain, quantity, alike(unit, &theirs))
                 }
                 None => plain,
             })
@@ -45,7 +45,7 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
             Some(match lettered(bare, unit) {
                 Some((left, mine)) => {
                     let quantity = both(context, (&left, &mine), (right, unit));
-                    either(plain, quantity, mine == *unit)
+                    either(plain, quantity, alike(&mine, unit))
                 }
                 None => plain,
             })
@@ -87,12 +87,22 @@ fn lettered(answer: &Answer, other: &Unit) -> Option<(Answer, Unit)> {
 }
 
 /// The letter behind a number is a variable or a unit: equal in one reading is equal, since the
-/// other side has a unit; different only in both, and if the letter is the unit of the other side.
-fn either(variable: Reason, quantity: Reason, same_unit: bool) -> Reason {
+/// other side has a unit; different only in both, and if the units measure the same.
+fn either(variable: Reason, quantity: Reason, alike: bool) -> Reason {
     match quantity.verdict() {
         Verdict::Correct => quantity,
-        Verdict::Incorrect if same_unit => doubtful([variable], Reason::UnlikeUnits, quantity),
+        Verdict::Incorrect if alike => doubtful([variable], Reason::UnlikeUnits, quantity),
         _ => Reason::UnlikeUnits,
+    }
+}
+
+/// Whether two units measure the same: `m` may be minutes beside hours.
+fn alike(left: &Unit, right: &Unit) -> bool {
+    match (left, right) {
+        (Unit::Known(left), Unit::Known(right)) => {
+            matches!(units::convert(left, right), Some(Conversion::Ratio(_)))
+        }
+        (left, right) => left == right,
     }
 }
 
