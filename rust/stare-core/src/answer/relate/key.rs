@@ -1,10 +1,10 @@
 //! Canonical texts: equal answers have equal ones, where that is known.
 
 use super::super::limits::Budget;
-use super::super::tree::{Answer, Brackets, Expr, NamedSet, Operator};
+use super::super::tree::{Answer, Brackets, Expr, Function, NamedSet, Operator};
 use super::super::value::{self, Tolerance};
 use super::boolean::{Cut, Reals};
-use super::edit::{difference, infinity, is_numeric, substitute_answer};
+use super::edit::{any, difference, infinity, integer, is_numeric, substitute, substitute_answer};
 use super::families::numbers;
 use super::lists::assignments;
 use super::names::{named, symbol_of};
@@ -13,6 +13,12 @@ use super::polynomial::Polynomial;
 use super::quantities::canonical;
 use super::scalars::varies;
 use super::{chains, normal, regions, text, vocabulary, Context};
+
+/// Points that are added for functions with few values.
+const STEP_POINTS: i64 = 8;
+
+/// The largest number at these points.
+const STEP_TOP: i64 = 12;
 
 /// A text that is the same for equal answers and, where decidable, only for them. Always there: an
 /// answer without a canonical form gets its normalised tree.
@@ -141,10 +147,42 @@ fn expression(context: &mut Context<'_>, expr: &Expr) -> String {
     match infinity(expr) {
         Some(true) => "inf".to_owned(),
         Some(false) => "-inf".to_owned(),
-        None => value::key(expr, context.budget)
-            .filter(|key| key.starts_with('f') || !varies(context, expr))
-            .unwrap_or_else(|| text::expression(expr)),
+        None => {
+            let key = value::key(expr, context.budget)
+                .filter(|key| key.starts_with('f') || !varies(context, expr))
+                .unwrap_or_else(|| text::expression(expr));
+            let free = value::variables(expr);
+            if free.is_empty() || !any(expr, &mut has_steps) {
+                return key;
+            }
+            let more = (0..STEP_POINTS).map(|point| at_whole(context, expr, &free, point));
+            format!("{key} at {}", more.collect::<Vec<_>>().join(","))
+        }
     }
+}
+
+/// Whether it is a function that has the same few values at many points.
+fn has_steps(node: &Expr) -> bool {
+    use Function::{Ceil, Floor, Gcd, Lcm, Max, Min, Mod};
+    matches!(
+        node,
+        Expr::Call(Gcd | Lcm | Mod | Max | Min | Floor | Ceil, _)
+    )
+}
+
+/// The key of the value at whole numbers up to [`STEP_TOP`].
+fn at_whole(context: &mut Context<'_>, expr: &Expr, free: &[&str], point: i64) -> String {
+    let values: Vec<_> = free
+        .iter()
+        .zip(0..)
+        .map(|(name, at)| {
+            (
+                *name,
+                integer(1 + (point * (5 + 2 * at) + 3 * at) % STEP_TOP),
+            )
+        })
+        .collect();
+    value::key(&substitute(expr, &values), context.budget).unwrap_or_default()
 }
 
 /// The pieces of a set: as a pair in brackets if there is one, as a list if all are points.

@@ -33,6 +33,9 @@ const WRITING: u64 = 40;
 /// Points whose values make up the key of an expression.
 const KEY_POINTS: usize = 2;
 
+/// Small points: a fraction, and a whole number for functions of those.
+const SMALL: [u64; 2] = [6, 2];
+
 /// The key of an expression with these variables.
 ///
 /// Logarithms of an unknown base are read both ways.
@@ -60,15 +63,16 @@ fn constant(expr: &Expr, budget: &mut Budget) -> Option<String> {
     if let Ok(value) = exact(expr, budget) {
         return Some(gaussian(&value));
     }
-    at(expr, &[], 0, budget)
+    at(expr, &[], Point::near(), budget)
 }
 
-/// The key of an expression with variables: its values at the first points where it has one. One
-/// that has the same value at all of them is a constant.
+/// The key of an expression with variables: its values at the first points where it has one, and at
+/// one near by, for far away one term hides the others. Where that is hidden too, at a small point.
+/// One that has the same value at all of them is a constant.
 fn expression(expr: &Expr, variables: &[&str], budget: &mut Budget) -> Option<String> {
     let mut keys: Vec<String> = Vec::new();
     for number in 0..POINTS {
-        let Some(key) = at(expr, variables, number, budget) else {
+        let Some(key) = at(expr, variables, Point::new(number, 0), budget) else {
             continue;
         };
         keys.push(key);
@@ -76,22 +80,40 @@ fn expression(expr: &Expr, variables: &[&str], budget: &mut Budget) -> Option<St
             break;
         }
     }
-    match keys.as_slice() {
-        [first, second] if first == second => Some(first.clone()),
-        [first, second] => Some(format!("f({first},{second})")),
-        _ => None,
+    if keys.len() < KEY_POINTS {
+        return None;
     }
+    let near = at(expr, variables, Point::near(), budget);
+    if near.as_deref().is_some_and(is_cut) {
+        let small = SMALL.into_iter();
+        keys.extend(
+            small
+                .map(|number| Point::new(number, 0))
+                .find_map(|point| at(expr, variables, point, budget)),
+        );
+    }
+    keys.extend(near);
+    let first = keys.first()?;
+    if keys.iter().all(|key| key == first) {
+        return keys.pop();
+    }
+    Some(format!("f({})", keys.join(",")))
+}
+
+/// Whether a key lacks the last digits of a whole number.
+fn is_cut(key: &str) -> bool {
+    key.contains('p') && !key.contains("p-")
 }
 
 fn at<'a>(
     expr: &'a Expr,
     variables: &[&'a str],
-    point: u64,
+    point: Point,
     budget: &mut Budget,
 ) -> Option<String> {
     for bits in LADDER {
         let mut run = Evaluator::new(bits, budget);
-        run.go_to(variables, Point::new(point, 0));
+        run.go_to(variables, point);
         let value = run.value(expr);
         if run.off_domain && run.has_variables() {
             return None;

@@ -28,6 +28,8 @@ const FAR: i64 = 1 << 11;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Natural,
+    /// As small as one can be and seldom be the root of a denominator.
+    NearNatural,
     SmallNatural,
     Negative,
     /// Between 0 and 1, or between 0 and -1.
@@ -78,6 +80,14 @@ impl Point {
         }
     }
 
+    /// One of moderate size, for keys.
+    pub(super) const fn near() -> Self {
+        Self {
+            kind: Kind::NearNatural,
+            seed: 0,
+        }
+    }
+
     /// Whether variables are integers.
     pub(super) const fn is_whole(self) -> bool {
         !matches!(self.kind, Kind::Small(_) | Kind::Large(_))
@@ -95,6 +105,7 @@ impl Point {
         };
         Value::rational(match self.kind {
             Kind::Natural => RBig::from(40 + word % 200),
+            Kind::NearNatural => RBig::from(11 + word % 9),
             Kind::SmallNatural => RBig::from(2 + word % 11),
             Kind::Negative => -RBig::from(2 + word % 200),
             Kind::Small(sign) => signed(fraction, sign),

@@ -291,6 +291,9 @@ fn keys_have_units_of_measure_and_no_others() {
         (r"5 \text{ cm}", "5"),
         (r"\$5", r"5 \text{ cents}"),
         (r"\gcd(n, 3)", r"\gcd(n, 6)"),
+        (r"\gcd(k, p - 1)", r"\gcd(k, p - 7)"),
+        (r"\max(x, 3)", r"\max(x, 5)"),
+        ("e^{2x}", "e^{2x} + 1"),
         ("x^{-101}", "x^{-107}"),
         ("1 + 1 = 3", "3"),
     ] {
