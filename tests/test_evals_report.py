@@ -86,7 +86,11 @@ def test_warnings_come_first(graded):
 
 def test_warnings_of_many_benchmarks_are_one_line(tmp_path):
     golds = {name: {"p": "7"} for name in ("a", "b", "c")}
-    rows = [sample(name, "p", at, "hm" if at else "7", "length") for name in golds for at in (0, 1)]
+    rows = [
+        sample(name, "p", at, "hm" if at else "\\boxed{7}", "length")
+        for name in golds
+        for at in (0, 1)
+    ]
     results = up_to_date(make_run(tmp_path / "run", golds, rows, n=2))
     lines = [words for _, words in warning_lines(results) if "cut off" in words]
     assert lines == [
