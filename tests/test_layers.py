@@ -45,7 +45,9 @@ INTERNAL = {
 }
 # What running the demo and summing it up may use beyond its tasks and its policy.
 DEMO_RUNNER = {"train"}
-DEMO_RUNNER_MODULES = {f"stare.demo.{name}" for name in ("__main__", "export", "runner", "summary")}
+DEMO_RUNNER_MODULES = {
+    f"stare.demo.{name}" for name in ("__main__", "evaluation", "export", "runner", "summary")
+}
 
 # Layer -> the packages from outside it may import; layers that are not named may import any.
 EXTERNAL = {

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from stare.demo.arms import FULL, QUICK, Plan
+from stare.demo.evaluation import evaluate_policies
 from stare.demo.runner import run_all
 from stare.demo.summary import by_task, markdown_table, rich_table, summarise, words
 from stare.errors import StareError
@@ -25,8 +26,9 @@ PIPE_WIDTH = 160
 DESCRIPTION = """\
 Train a 115,712-parameter policy on a three-number arithmetic task twice, side by side: plain
 GRPO-ds, and the same with STARE. Ends with a table, report.html and curves.png, and says what to
-see. Finished runs are reused and interrupted ones continued, so the command can be killed and run
-again.
+see; then both policies, and the one they started from, go through stare-eval on the held-out
+problems (eval-TASK/POLICY/report.html). Finished runs are reused and interrupted ones continued,
+so the command can be killed and run again.
 
 exit codes: 0 done; 1 a run failed; 2 bad arguments; 130 interrupted.
 """
@@ -87,9 +89,11 @@ def _demo(args: argparse.Namespace) -> None:
             data_console.print(said, highlight=False)
         text.append(markdown_table(rows) + (f"\n{said}\n" if said else ""))
     (out / "table.md").write_text("\n".join(text), encoding="utf-8")
+    scored = evaluate_policies(runs, folders, out, words=words_console)
     minutes = (time.monotonic() - began) / 60
     pages = ", ".join(str(page) for page in sorted(out.glob("report*.html")))
     words_console.print(f"{minutes:.1f} minutes. Curves of every run: {pages}")
+    words_console.print("Scores and every response: " + ", ".join(map(str, scored)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stare.errors import ArgumentError, MissingExtraError
+from stare.evals.own_grader import OwnGrader, judge, own_grader
 from stare.evals.records import FinishReason, Outcome
 from stare.types import Verdict
 from stare.verify import Grade, Profile, Tolerance, answer_key, extract_answer, grade_batch
@@ -30,13 +31,15 @@ class Grader:
     """How a grader reads and compares answers."""
 
     name: str
-    version: int
+    version: int | str
     """Raised whenever it may judge differently; grades of another version are made anew."""
     engine: str
     """Name in `_ENGINES`."""
     profile: Profile
     """What declares an answer in a response that ended by itself."""
     about: str
+    function: OwnGrader | None = None
+    """Of a grader given by import path."""
 
 
 class Question(NamedTuple):
@@ -45,6 +48,8 @@ class Question(NamedTuple):
     text: str
     golds: tuple[str, ...]
     finish_reason: FinishReason
+    problem: str = ""
+    """Its text; only graders of your own look at it."""
 
 
 class Graded(NamedTuple):
@@ -103,7 +108,7 @@ _LONGEST_ANSWER = 2_000
 
 
 def grader_named(name: str) -> Grader:
-    """The grader of that name.
+    """The grader of that name, or at that import path (see `own_grader`).
 
     Raises:
         ArgumentError: there is none.
@@ -112,8 +117,13 @@ def grader_named(name: str) -> Grader:
         >>> grader_named("stare").profile
         'eval'
     """
+    if name not in GRADERS and ":" in name:
+        return own_grader(name)
     if name not in GRADERS:
-        raise ArgumentError(f"no grader is named {name!r}\nhint: one of {', '.join(GRADERS)}")
+        raise ArgumentError(
+            f"no grader is named {name!r}\n"
+            f"hint: one of {', '.join(GRADERS)}, or package.module:function"
+        )
     return GRADERS[name]
 
 
@@ -147,6 +157,9 @@ def grade_questions(
     ended = [at for at, one in enumerate(questions) if one.finish_reason == "stop"]
     cut = [at for at, one in enumerate(questions) if one.finish_reason != "stop"]
     found: dict[int, Graded] = {}
+    if grader.function is not None:
+        judged = judge(grader.function, questions, grader.name)
+        return [_finish(*pair) for pair in zip(questions, judged, strict=True)]
     for places, profile in ((ended, grader.profile), (cut, _DECLARED_BEFORE_THE_CUT)):
         if places:
             asked = [questions[at] for at in places]

@@ -19,6 +19,7 @@ from typing import Any
 from stare.errors import DataError, RunError
 from stare.evals.files import read_lines, write_json, write_text
 from stare.evals.graders import GRADERS, Grader, Question, grade_questions, grader_named
+from stare.evals.own_grader import file_stem
 from stare.evals.problems import RunProblem, golds_hash, load_problems
 from stare.evals.records import SCHEMA, GradeRow, Key, Outcome, Sample, text_hash
 from stare.evals.run_facts import answered, benches_of
@@ -86,7 +87,7 @@ def grade_run(
 
     Args:
         folder: the run.
-        grader: name of one of `graders.GRADERS`.
+        grader: name of one of `graders.GRADERS`, or an import path (`own_grader`).
         data_dir: where imported benchmarks are.
         threads: as in `stare.verify.grade_batch`.
         tick: told the number of samples of each chunk when it is done.
@@ -202,7 +203,8 @@ def _grade_chunk(
                 "problem\nhint: were these samples made with another data set?"
             )
         text = "<think>" * (sample.prompt_sha in opened) + sample.text
-        questions.append(Question(text, problems[sample.problem_id].golds, sample.finish_reason))
+        asked = problems[sample.problem_id]
+        questions.append(Question(text, asked.golds, sample.finish_reason, asked.problem))
     tolerance = settings[chunk[0].bench]["tolerance"]
     graded = grade_questions(rules, questions, tolerance=tolerance, threads=threads)
     made = dict(zip(new, graded, strict=True))
@@ -264,9 +266,10 @@ class _Files:
     def __init__(self, folder: Path, grader: str) -> None:
         self.grader = grader
         self.folder = folder / "grades"
-        self.rows = self.folder / f"{grader}.jsonl"
-        self.made_with = self.folder / f"{grader}.settings.json"
-        self.part = self.folder / f"{grader}.part.jsonl"
+        stem = file_stem(grader)
+        self.rows = self.folder / f"{stem}.jsonl"
+        self.made_with = self.folder / f"{stem}.settings.json"
+        self.part = self.folder / f"{stem}.part.jsonl"
 
     def settings(self) -> dict[str, Any]:
         """Settings of the rows; empty if they are not known."""
@@ -327,5 +330,8 @@ def _ends_a_line(path: Path) -> bool:
 
 
 def graders_of(folder: RunFolder) -> list[str]:
-    """Graders whose grades a run has, in the order of `GRADERS`."""
+    """Graders whose grades a run has, in the order of `GRADERS`.
+
+    Never those given by import path: what a folder holds must not decide which code runs.
+    """
     return [name for name in GRADERS if _Files(folder.path, name).rows.is_file()]

@@ -15,7 +15,7 @@ from typing import Any
 from stare.errors import ArgumentError, RunError
 from stare.evals.agreement import agreement
 from stare.evals.files import write_json
-from stare.evals.graders import DEFAULT_GRADER, GRADERS
+from stare.evals.graders import DEFAULT_GRADER, grader_named
 from stare.evals.grading import (
     StaleGradesError,
     Tick,
@@ -136,8 +136,8 @@ def write_results(folder: RunFolder, results: Mapping[str, Any]) -> None:
 
 
 def _grader(name: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    versions = sorted({one["version"] for one in settings.values()})
-    about = GRADERS[name].about if name in GRADERS else ""
+    versions = sorted({one["version"] for one in settings.values()}, key=str)
+    about = grader_named(name).about
     return {"version": versions[0] if len(versions) == 1 else versions, "about": about}
 
 

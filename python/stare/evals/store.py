@@ -22,6 +22,7 @@ from typing import IO, Any, NamedTuple
 from stare.errors import DataError
 from stare.evals.files import AppendLog, FolderLock, read_lines, write_json
 from stare.evals.manifest import Manifest
+from stare.evals.own_grader import file_stem
 from stare.evals.records import SCHEMA, Key, Sample, sample_seed
 
 __all__ = ["PromptRow", "RunFolder", "SampleWriter", "sample_line"]
@@ -130,7 +131,7 @@ class RunFolder:
 
     def grades_path(self, grader: str) -> Path:
         """`grades/<grader>.jsonl`."""
-        return self.path / "grades" / f"{grader}.jsonl"
+        return self.path / "grades" / f"{file_stem(grader)}.jsonl"
 
     def prompts(self) -> dict[str, PromptRow]:
         """Rendered prompts by `prompt_sha`.

@@ -66,7 +66,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     of_run.add_argument(
         "--grader",
         metavar="G1,G2",
-        help="stare (default), stare-reward, stare+math-verify, math-verify, integer",
+        help="stare (default), stare-reward, stare+math-verify, math-verify, integer, or "
+        "package.module:function, a grader of your own (docs/eval-report.md)",
     )
     of_run.add_argument("--data-dir", type=Path, help="where imported benchmarks are")
     of_run.add_argument(
