@@ -41,7 +41,7 @@ EXTERNAL = {
     "config": {"tomli"},
     "passk": {"numpy"},
     "seeds": set(),
-    "verify": {"math_verify"},
+    "verify": {"math_verify", "rich", "sympy"},
     "algo": {"numpy", "torch"},
 }
 NO_TORCH_WHEN_IMPORTED = {"evals"}

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stare.errors import ArgumentError, ConfigError
-from stare.evals.cli import main
-from stare.types import Completion, Problem, Verdict
-from stare.verify import Grade, equivalent, extract_answer, grade, grade_batch, math_reward
+from stare.types import Verdict
+from stare.verify import Grade, extract_answer
+from stare.verify import equivalent as any_equivalent
+from stare.verify import grade as any_grade
+from stare.verify import grade_batch as any_grade_batch
+
+# The core alone: tests of the fallback are in test_verify_fallback.py.
+equivalent = partial(any_equivalent, fallback=False)
+grade = partial(any_grade, fallback=False)
+grade_batch = partial(any_grade_batch, fallback=False)
 
 # --- verdicts --------------------------------------------------------------------------------
 
@@ -32,8 +38,8 @@ from stare.verify import Grade, equivalent, extract_answer, grade, grade_batch, 
         ("I guess 42.", "42", "incorrect", None, "no-answer"),
         (r"\boxed{42} \boxed{", "42", "incorrect", None, "no-answer"),
         (r"<think> \boxed{42}", "42", "incorrect", None, "unclosed-think"),
-        (r"\boxed{5\%}", "5", "undecided", r"5\%", "answer-unparsed"),
-        (r"\boxed{5}", "5 cm", "undecided", "5", "gold-unparsed"),
+        (r"\boxed{5\%}", "5", "undecided", r"5\%", "unlike-units"),
+        (r"\boxed{5}", "5 cm", "correct", "5", "equal-quantities"),
         (r"\boxed{42}", "", "undecided", "42", "gold-unparsed"),
         (" " * (1 << 20) + r"\boxed{42}", "42", "undecided", None, "limit"),
         (r"\boxed{" + "1" * 5000 + "}", "42", "undecided", "1" * 5000, "limit"),
@@ -121,17 +127,6 @@ def test_bad_arguments_are_named(monkeypatch):
         grade_batch([], [])
 
 
-def test_rewards_keep_undecided_apart():
-    def response(text: str) -> Completion:
-        return Completion(prompt_ids=[], token_ids=[], text=text, finish_reason="stop")
-
-    problem = Problem(id="1", problem="?", answer="4")
-    texts = [r"\boxed{4}", r"\boxed{5}", "hm", r"\boxed{x}"]
-    assert math_reward([problem] * 4, [response(t) for t in texts]) == [1.0, 0.0, 0.0, None]
-    with pytest.raises(ArgumentError, match="same length, got 1 and 0"):
-        math_reward([problem], [])
-
-
 # --- labelled corpora ------------------------------------------------------------------------
 
 LABEL = {Verdict.CORRECT: "equal", Verdict.INCORRECT: "different", Verdict.UNDECIDED: "unknown"}
@@ -173,82 +168,3 @@ def test_labels_of_real_completions(shared: Path):
 def test_every_gold_is_right_against_itself(shared: Path):
     golds = [row["gold"] for row in _rows(shared / "corpora/golds.jsonl")]
     assert {g.verdict for g in grade_batch(list(map(_boxed, golds)), golds)} == {Verdict.CORRECT}
-
-
-# --- stare-eval ------------------------------------------------------------------------------
-
-
-def _write(path: Path, *lines: object) -> str:
-    path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines) + "\n")
-    return str(path)
-
-
-def test_the_command_grades_a_file(tmp_path, capsys):
-    file = _write(
-        tmp_path / "rows.jsonl",
-        {"id": "a", "completion": r"\boxed{1}", "gold": "1", "model": "m"},
-        "",
-        {"completion": r"\boxed{1}", "gold": ["2", "3"]},
-        {"completion": r"\boxed{x}", "gold": "2"},
-    )
-    assert main(["grade", file, "--threads", "1"]) == 0
-    captured = capsys.readouterr()
-    rows = [json.loads(line) for line in captured.out.splitlines()]
-    assert rows == [
-        {"line": 1, "id": "a", "verdict": "correct", "extracted": "1", "by": "rust",
-         "reason": "identical"},
-        {"line": 3, "verdict": "incorrect", "extracted": "1", "by": "rust",
-         "reason": "different-numbers"},
-        {"line": 4, "verdict": "undecided", "extracted": "x", "by": "rust",
-         "reason": "answer-unparsed"},
-    ]  # fmt: skip
-    assert "3 rows" in captured.err
-    assert "1 correct, 1 incorrect, 1 undecided; 33.3% proved correct" in captured.err
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"completion": "\\\\boxed{1}", "go', "rows.jsonl:2: not a JSON object"),
-        ('"text"', "rows.jsonl:2: must be a JSON object, got str"),
-        ('{"completion": "a"}', "rows.jsonl:2: field 'gold' is missing, the row has 'completion'"),
-        ('{"completion": 1, "gold": "1"}', "rows.jsonl:2: 'completion' must be a string, got int"),
-        ('{"completion": "a", "gold": 1}', "'gold' must be a string or a list of at least one"),
-        ('{"completion": "a", "gold": []}', "'gold' must be a string or a list of at least one"),
-    ],
-)
-def test_a_bad_row_is_named_and_nothing_is_printed(tmp_path, capsys, line, message):
-    file = _write(tmp_path / "rows.jsonl", {"completion": r"\boxed{1}", "gold": "1"}, line)
-    assert main(["grade", file]) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert message in captured.err
-
-
-def test_an_empty_and_a_missing_file_are_errors(tmp_path, capsys):
-    assert main(["grade", _write(tmp_path / "empty.jsonl")]) == 1
-    assert "has no rows" in capsys.readouterr().err
-    assert main(["grade", str(tmp_path / "absent.jsonl")]) == 1
-    assert "absent.jsonl" in capsys.readouterr().err
-
-
-def test_passk_prints_one_value_a_k(capsys):
-    assert main(["passk", "-n", "4", "-c", "1", "-k", "1", "4", "5"]) == 0
-    first, second, third = map(float, capsys.readouterr().out.split())
-    assert first == pytest.approx(0.25)
-    assert second == 1.0
-    assert third != third
-
-
-def test_the_reader_may_stop_early(tmp_path):
-    file = _write(tmp_path / "rows.jsonl", *[{"completion": "4", "gold": "4"}] * 5000)
-    command = f"'{sys.executable}' -m stare.evals.cli grade '{file}' | head -n 1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["verdict"] == "correct"
-    assert done.stderr == ""
-
-
-@pytest.mark.parametrize("fallback", [True, False])
-def test_undecided_stays_undecided_with_and_without_fallback(fallback: bool) -> None:
-    assert grade(r"\boxed{x+1}", "1+x", fallback=fallback).verdict is Verdict.UNDECIDED
-    assert equivalent("x+1", "1+x", fallback=fallback) is Verdict.UNDECIDED

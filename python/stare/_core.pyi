@@ -1,15 +1,19 @@
 """The compiled core. `stare.algo` and `stare.verify` are the documented front."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "ANSWER_PROFILES",
+    "ANSWER_REASONS",
     "Batch",
     "__version__",
+    "answer_key",
     "compare_answers",
+    "explain_answer",
     "extract_answer",
     "grade_answers",
     "group_advantages",
@@ -21,6 +25,22 @@ __all__ = [
 __version__: Final[str]
 
 _Verdict = Literal["correct", "incorrect", "undecided"]
+_Profile = Literal["reward", "eval", "math_verify"]
+_Tolerance = float | Literal["gold-digits"] | None  # relative; what else equals a decimal gold
+
+class _ExplainedGold(TypedDict):
+    text: str
+    tree: str | None  # None: it was not read
+    verdict: _Verdict
+    reason: str
+
+class _Explanation(TypedDict):
+    verdict: _Verdict
+    reason: str
+    extracted: str | None
+    how: Literal["box", "boxes", "hashes", "marker", "line", "maths", "number"] | None
+    tree: str | None  # None: there is no answer, or it was not read
+    golds: list[_ExplainedGold]  # each compared on its own
 
 _Formatted = tuple[NDArray[Any], str]
 _Rule = tuple[int, bool, float, float]
@@ -107,13 +127,39 @@ def group_advantages(
 ) -> tuple[NDArray[np.float64], tuple[int, int, int]]:
     """Advantages and (groups, singletons, groups of equal rewards); no scaling without `eps`."""
 
-def extract_answer(text: str, /) -> str | None:
-    """Find the declared answer of a completion."""
+ANSWER_REASONS: Final[dict[str, _Verdict]]
+"""Every reason and the one verdict that it stands for."""
 
-def compare_answers(answer: str, gold: str, /) -> tuple[_Verdict, str]:
+ANSWER_PROFILES: Final[tuple[str, ...]]
+"""Names of the extraction profiles, the default first."""
+
+def extract_answer(text: str, /, *, profile: _Profile | str = "reward") -> str | None:
+    """Find the answer of a completion; ValueError for an unknown profile."""
+
+def compare_answers(
+    answer: str, gold: str, /, *, tolerance: _Tolerance = None
+) -> tuple[_Verdict, str]:
     """Compare an answer with a gold answer; verdict and reason."""
 
+def answer_key(answer: str, /) -> str | None:
+    """The same text for equal answers; None if there is nothing to read, or too much."""
+
 def grade_answers(
-    pairs: Sequence[tuple[str, Sequence[str]]], /, *, threads: int
+    pairs: Sequence[tuple[str, Sequence[str]]],
+    /,
+    *,
+    profile: _Profile | str = "reward",
+    tolerance: _Tolerance = None,
+    threads: int = 1,
 ) -> list[tuple[_Verdict, str | None, str]]:
     """Grade completions, each against its golds; verdict, extracted answer and reason of each."""
+
+def explain_answer(
+    completion: str,
+    golds: Sequence[str],
+    /,
+    *,
+    profile: _Profile | str = "reward",
+    tolerance: _Tolerance = None,
+) -> _Explanation:
+    """Grade a completion and say how the verdict came about."""

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, BinaryIO, get_args
 
-from stare.errors import DataError, StareError
-from stare.types import Verdict
-from stare.verify import Grade, grade_batch
+from stare.errors import StareError
+from stare.evals.grade import check_rows, grade_rows, read_rows, write_whole
+from stare.verify import Profile, Tolerance
 
 __all__ = ["main"]
 
-_CHUNK = 512
 _PROGRESS_AFTER_S = 2.0
 
 _EXIT_CODES = """\
 exit codes:
   0  done (also when answers are wrong or undecided)
-  1  the input cannot be read or has a bad row; nothing was printed to stdout
+  1  the input cannot be read or has a bad row; nothing was written, unless it came from a pipe
   2  bad usage
 """
 
@@ -42,12 +40,14 @@ Writes one JSON object a row, in order, to stdout:
   {"line": 1, "verdict": "correct", "extracted": "42", "by": "rust", "reason": "identical"}
 
 and a summary to stderr. "incorrect" means proved wrong, or that no answer was declared;
-"undecided" means that neither could be proved, and is not a wrong answer.
+"undecided" means that neither could be proved, and is not a wrong answer. What the core leaves
+undecided is put to math-verify, if that is installed, in processes that are killed when they
+overrun; "by" names the engine that decided.
 """
 
 _GRADE_EXAMPLE = """\
 example:
-  stare-eval grade samples.jsonl > verdicts.jsonl
+  stare-eval grade samples.jsonl -o verdicts.jsonl
 """
 
 _PASSK_HELP = """
@@ -99,6 +99,31 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="threads (default 0: STARE_NUM_THREADS, or all cores)",
     )
+    grade.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write here instead of to stdout; the file appears when it is whole",
+    )
+    grade.add_argument(
+        "--profile",
+        choices=get_args(Profile),
+        default="eval",
+        help="what counts as declaring an answer: reward (a box or an announcement), "
+        "eval (also the last formula or number; the default), math_verify (as math-verify does)",
+    )
+    grade.add_argument(
+        "--tolerance",
+        type=_tolerance,
+        metavar="T",
+        help="what else equals a decimal gold: a relative distance as 1e-3, or gold-digits",
+    )
+    grade.add_argument(
+        "--fallback",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether math-verify is asked about what the core leaves undecided",
+    )
     grade.set_defaults(run=_grade)
 
     passk = add("passk", "unbiased pass@k from counts", _PASSK_HELP, _PASSK_EXAMPLE)
@@ -115,6 +140,15 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _tolerance(text: str) -> Tolerance:
+    if text == "gold-digits":
+        return "gold-digits"
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number or gold-digits, got {text!r}") from None
+
+
 def _passk(args: argparse.Namespace) -> int:
     from stare.passk import pass_at_k
 
@@ -124,66 +158,42 @@ def _passk(args: argparse.Namespace) -> int:
 
 
 def _grade(args: argparse.Namespace) -> int:
-    # Read everything before printing anything: a bad row leaves no half output behind.
+    options = {
+        "threads": args.threads,
+        "profile": args.profile,
+        "tolerance": args.tolerance,
+        "fallback": args.fallback,
+    }
     if args.file == "-":
-        rows = _read(sys.stdin.buffer.read(), "stdin")
-    else:
-        with open(args.file, "rb") as file:
-            rows = _read(file.read(), args.file)
-    start = time.perf_counter()
-    counts: Counter[Verdict] = Counter()
+        return _grade_rows(sys.stdin.buffer, "stdin", None, args.output, options)
+    with open(args.file, "rb") as file:
+        # Read twice: a bad row leaves no half output behind, and the bar knows how much is left.
+        total = None
+        if file.seekable():
+            total = check_rows(file, args.file)
+            file.seek(0)
+        return _grade_rows(file, args.file, total, args.output, options)
+
+
+def _grade_rows(
+    file: BinaryIO, name: str, total: int | None, output: str | None, options: dict[str, Any]
+) -> int:
+    rows = read_rows(file, name)
     try:
-        for row, graded in _graded(rows, args.threads, start):
-            counts[graded.verdict] += 1
-            _print_row(row, graded, sys.stdout)
-        sys.stdout.flush()
+        with write_whole(output) if output else nullcontext(sys.stdout) as out, _bar(total) as tick:
+            summary = grade_rows(rows, out, tick, **options)
+            out.flush()
     except BrokenPipeError:
         # The reader has seen enough (`| head`). Python flushes stdout once more at exit: let it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    print(_summary(counts, time.perf_counter() - start), file=sys.stderr)
+    print(*summary.lines(), sep="\n", file=sys.stderr)
     return 0
 
 
-def _read(data: bytes, name: str) -> list[dict[str, Any]]:
-    rows = []
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if line.strip():
-            rows.append(_row(line, f"{name}:{number}") | {"line": number})
-    if not rows:
-        raise DataError(f"{name} has no rows\nhint: one JSON object a line: completion, gold")
-    return rows
-
-
-def _row(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise DataError(
-            f"{where}: not a JSON object: {error}\nhint: a line cut short is a file still written"
-        ) from None
-    if not isinstance(row, dict):
-        raise DataError(f"{where}: must be a JSON object, got {type(row).__name__}")
-    for field in ("completion", "gold"):
-        if field not in row:
-            have = ", ".join(map(repr, row)) or "nothing"
-            raise DataError(f"{where}: field {field!r} is missing, the row has {have}")
-    gold = row["gold"]
-    several = gold if isinstance(gold, list) and gold else [gold]
-    if not isinstance(row["completion"], str):
-        kind = type(row["completion"]).__name__
-        raise DataError(f"{where}: 'completion' must be a string, got {kind}")
-    if not all(isinstance(one, str) for one in several):
-        raise DataError(
-            f"{where}: 'gold' must be a string or a list of at least one, got {json.dumps(gold)}"
-        )
-    return row
-
-
-def _graded(
-    rows: list[dict[str, Any]], threads: int, start: float
-) -> Iterator[tuple[dict[str, Any], Grade]]:
-    """Grade chunk by chunk; a bar on stderr (terminals only) once it takes longer than 2 s."""
+@contextmanager
+def _bar(total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr (terminals only) once it takes longer than 2 s; yields how to move it."""
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
@@ -196,44 +206,20 @@ def _graded(
         transient=True,
         disable=not console.is_terminal,
     )
-    task = bar.add_task("grading", total=len(rows))
-    shown = False
+    task = bar.add_task("grading", total=total)
+    start, shown = time.perf_counter(), False
+
+    def tick(rows: int) -> None:
+        nonlocal shown
+        bar.advance(task, rows)
+        if not shown and time.perf_counter() - start > _PROGRESS_AFTER_S:
+            bar.start()
+            shown = True
+
     try:
-        for at in range(0, len(rows), _CHUNK):
-            chunk = rows[at : at + _CHUNK]
-            grades = grade_batch(
-                [row["completion"] for row in chunk],
-                [row["gold"] for row in chunk],
-                threads=threads,
-            )
-            yield from zip(chunk, grades, strict=True)
-            bar.advance(task, len(chunk))
-            if not shown and time.perf_counter() - start > _PROGRESS_AFTER_S:
-                bar.start()
-                shown = True
+        yield tick
     finally:
         bar.stop()
-
-
-def _print_row(row: dict[str, Any], graded: Grade, out: TextIO) -> None:
-    record = {"line": row["line"]}
-    if "id" in row:
-        record["id"] = row["id"]
-    record |= {
-        "verdict": str(graded.verdict),
-        "extracted": graded.extracted,
-        "by": graded.by,
-        "reason": graded.reason,
-    }
-    print(json.dumps(record), file=out)
-
-
-def _summary(counts: Counter[Verdict], seconds: float) -> str:
-    total = sum(counts.values())
-    correct = counts[Verdict.CORRECT]
-    text = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
-    share = f"{correct / total:.1%} proved correct"
-    return f"{total} rows in {seconds:.2f} s: {text}; {share}"
 
 
 if __name__ == "__main__":

@@ -178,6 +178,10 @@ class RewardConfig:
     """`math` (the verifier) or the import path of `(problems, completions) -> rewards`."""
     undecided: Literal["zero", "drop"] = "zero"
     """A reward of None counts as 0, or drops its response from the batch; counted either way."""
+    profile: Literal["reward", "eval", "math_verify"] = "reward"
+    """What counts as declaring an answer (`math` only): a box or a marker, or less than that."""
+    fallback: bool = True
+    """Put what the verifier cannot decide to math-verify, if it is installed (`math` only)."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -152,7 +153,9 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
     if config.reward.function == "math":
         from stare.verify import math_reward
 
-        reward_fn: RewardFn = math_reward
+        reward_fn: RewardFn = partial(
+            math_reward, profile=config.reward.profile, fallback=config.reward.fallback
+        )
     else:
         reward_fn = load_object(config.reward.function, "reward.function")
 

@@ -3,7 +3,18 @@
 use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
-use stare_core::answer::{compare, extract, grade, grade_batch, Reason, Verdict};
+use stare_core::answer::{
+    explain, extract, grade as grade_with, grade_batch, limits, Grade, How, Options, Profile,
+    Reason, Tolerance, Verdict,
+};
+
+fn grade<'a>(completion: &'a str, golds: &[&str]) -> Grade<'a> {
+    grade_with(completion, golds, &Options::default())
+}
+
+fn compare(answer: &str, gold: &str) -> Reason {
+    stare_core::answer::compare(answer, gold, Tolerance::None)
+}
 
 /// Text made of the pieces that the scanner looks at.
 fn hostile() -> impl Strategy<Value = String> {
@@ -25,6 +36,19 @@ fn hostile() -> impl Strategy<Value = String> {
             "**",
             "</think>",
             "<think>",
+            "\\(",
+            "\\)",
+            "\\[",
+            "\\]",
+            "\\begin{align}",
+            "\\end{align}",
+            "and",
+            "answer to it is ",
+            "Final answer\n",
+            "<answer>",
+            ". So",
+            "%",
+            "2nd",
             "\\frac",
             "\\dfrac{1}",
             "1",
@@ -66,7 +90,11 @@ proptest! {
     #[test]
     fn arbitrary_text_never_panics(completion in hostile(), gold in hostile()) {
         let graded = grade(&completion, &[&gold]);
-        prop_assert_eq!(graded.extracted, extract(&completion).ok());
+        let found = extract(&completion, Profile::Reward).ok();
+        prop_assert_eq!(graded.how.is_some(), found.is_some());
+        if graded.how != Some(How::Boxes) {
+            prop_assert_eq!(graded.extracted.as_deref(), found.as_ref().map(|found| found.text));
+        }
         prop_assert_eq!(compare(&completion, &gold).verdict(), compare(&gold, &completion).verdict());
     }
 
@@ -85,6 +113,57 @@ proptest! {
                 prop_assert_eq!(compare(&a, &b).verdict(), Verdict::Correct, "{} against {}", a, b);
             }
         }
+    }
+
+    #[test]
+    fn every_profile_takes_any_text(completion in hostile(), gold in hostile()) {
+        for &profile in Profile::ALL {
+            let options = Options { profile, ..Options::default() };
+            let graded = grade_with(&completion, &[&gold], &options);
+            let explained = explain(&completion, &[&gold], &options);
+            prop_assert_eq!(explained.golds[0].1, graded.reason);
+            prop_assert_eq!(explained.grade, graded);
+        }
+    }
+
+    /// A profile that allows more finds an answer wherever a stricter one does, and the same one.
+    #[test]
+    fn lenient_extends_strict(completion in hostile()) {
+        if let Ok(strict) = extract(&completion, Profile::Reward) {
+            prop_assert_eq!(extract(&completion, Profile::Eval), Ok(strict));
+        }
+    }
+
+    #[test]
+    fn a_box_at_the_end_wins(text in hostile(), answer in "[a-z0-9+]{1,12}") {
+        for &profile in Profile::ALL {
+            // A think mark or an open box before it may claim what follows.
+            let text = text.replace("think>", "").replace("boxed", "");
+            let text = text.replace("fbox", "") + &format!("\n\n\\boxed{{{answer}}}");
+            let found = extract(&text, profile);
+            prop_assert_eq!(found.map(|found| (found.text, found.how)), Ok((&*answer, How::Box)));
+        }
+    }
+
+    #[test]
+    fn text_before_the_end_of_thinking_never_matters(thought in hostile(), text in hostile()) {
+        for profile in [Profile::Reward, Profile::Eval] {
+            let bare = format!("</think>{text}");
+            let whole = format!("{thought}</think>{text}");
+            prop_assert_eq!(extract(&whole, profile), extract(&bare, profile));
+        }
+    }
+
+    /// Joined boxes only ever turn a verdict that one box would give into that of the list.
+    #[test]
+    fn boxes_in_a_row_are_a_list(a in 0_i64..9, b in 0_i64..9, c in 0_i64..9) {
+        let completion = format!("$\\boxed{{{a}}}$ and $\\boxed{{{b}}}$");
+        let last = grade(&completion, &[&c.to_string()]).verdict();
+        prop_assert_eq!(last == Verdict::Correct, b == c);
+        let list = format!("{a}, {b}");
+        let graded = grade(&completion, &[&list]);
+        prop_assert_eq!(graded.verdict(), Verdict::Correct);
+        prop_assert_eq!(graded.how, Some(How::Boxes));
     }
 
     /// The slow twin: 128-bit cross multiplication.
@@ -130,22 +209,23 @@ fn any_of_several_golds_counts() {
         Verdict::Incorrect
     );
     assert_eq!(
-        grade(r"\boxed{3}", &["1", "x"]).verdict(),
+        grade(r"\boxed{3}", &["1", r"\zzz{("]).verdict(),
         Verdict::Undecided
     );
-    assert_eq!(
-        grade(r"\boxed{3}", &[] as &[&str]).verdict(),
-        Verdict::Undecided
-    );
+    assert_eq!(grade(r"\boxed{3}", &[]).verdict(), Verdict::Undecided);
     assert_eq!(grade("no idea", &[" "]).verdict(), Verdict::Undecided);
 }
 
 #[test]
 fn threads_change_nothing() {
+    let options = Options::default();
     let pairs: Vec<(String, Vec<String>)> = (0..1000)
         .map(|i| (format!("\\boxed{{{i}}}"), vec![(i / 2 * 2).to_string()]))
         .collect();
-    let one = grade_batch(&pairs, NonZeroUsize::MIN);
+    let one = grade_batch(&pairs, &options, NonZeroUsize::MIN);
+    for ((completion, golds), graded) in pairs.iter().zip(&one) {
+        assert_eq!(graded, &grade_with(completion, golds, &options));
+    }
     assert_eq!(
         one.iter()
             .filter(|g| g.verdict() == Verdict::Correct)
@@ -154,37 +234,109 @@ fn threads_change_nothing() {
     );
     for threads in [2, 3, 7, 100] {
         assert_eq!(
-            grade_batch(&pairs, NonZeroUsize::new(threads).unwrap()),
+            grade_batch(&pairs, &options, NonZeroUsize::new(threads).unwrap()),
             one
         );
     }
 }
 
+/// Pieces that would make a careless scanner quadratic.
+const DEGENERATE: &[&str] = &[
+    "\\boxed{",
+    "\\boxed{}",
+    "\\boxed{1},",
+    "\\boxed ",
+    "{",
+    "}",
+    "\\",
+    "\\(",
+    "\\[",
+    "\\(1\\)",
+    "$",
+    "$ ",
+    "$a ",
+    "$1",
+    "$$ a",
+    "\\begin{align}",
+    "answer ",
+    "answer is",
+    "answer to ",
+    "answer\n",
+    "answer***",
+    "<answer>",
+    "the answer is $a$. ",
+    "\u{7b54}\u{6848}",
+    "#",
+    "####",
+    "#### a",
+    "#### 1\n",
+    "<",
+    "</",
+    "<t",
+    "<think",
+    "<think>",
+    "</s>",
+    "[",
+    "\u{25c1}",
+    "\n",
+    "\n ",
+    "* ",
+    "1",
+    "1 ",
+    "1,",
+    "2nd ",
+    "x2",
+    "\u{e9}",
+];
+
+fn megabyte(piece: &str) -> String {
+    piece.repeat(limits::COMPLETION_BYTES / piece.len())
+}
+
 #[test]
 fn degenerate_text_takes_linear_time() {
-    for piece in [
-        "\\boxed{",
-        "\\boxed{}",
-        "{",
-        "}",
-        "\\",
-        "answer ",
-        "answer is",
-        "#",
-        "####",
-        "<think>",
-        "\n",
-        "* ",
-    ] {
-        let text = piece.repeat((1 << 20) / piece.len());
-        let start = std::time::Instant::now();
-        let graded = grade(&text, &["1"]);
-        // A quadratic scan of a megabyte takes minutes; the bound is wide for a loaded machine.
-        assert!(
-            start.elapsed().as_secs() < 5,
-            "{piece:?} took {:?}",
-            start.elapsed()
-        );
-        assert_ne!(graded.verdict(), Verdict::Correct);
+    for piece in DEGENERATE {
+        let text = megabyte(piece);
+        for &profile in Profile::ALL {
+            let options = Options {
+                profile,
+                ..Options::default()
+            };
+            let start = std::time::Instant::now();
+            let graded = grade_with(&text, &["0"], &options);
+            // A quadratic scan of a megabyte takes minutes; the bound is wide for a loaded machine.
+            assert!(
+                start.elapsed().as_secs() < 5,
+                "{piece:?} took {:?}",
+                start.elapsed()
+            );
+            assert_ne!(graded.verdict(), Verdict::Correct, "{piece:?}");
+        }
+    }
+}
+
+/// `cargo test --release -- --ignored --nocapture time_of`
+#[test]
+#[ignore = "a measurement"]
+#[expect(clippy::print_stdout, reason = "it prints what it measures")]
+fn time_of_degenerate_text() {
+    for piece in DEGENERATE {
+        let text = megabyte(piece);
+        let times = Profile::ALL.iter().map(|&profile| {
+            let options = Options {
+                profile,
+                ..Options::default()
+            };
+            (0..5)
+                .map(|_| {
+                    let start = std::time::Instant::now();
+                    let graded = grade_with(&text, &["0"], &options);
+                    assert_ne!(graded.verdict(), Verdict::Correct);
+                    start.elapsed()
+                })
+                .min()
+                .unwrap_or_default()
+        });
+        println!("{piece:?}: {:?}", times.collect::<Vec<_>>());
     }
 }

@@ -16,15 +16,24 @@ mod tensor;
 /// The compiled core of STARE.
 #[pymodule(gil_used = false)]
 mod _core {
+    use super::{Bound, PyModule, PyResult};
+
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
-    use crate::answer::{compare_answers, extract_answer, grade_answers};
+    use crate::answer::{
+        answer_key, compare_answers, explain_answer, extract_answer, grade_answers,
+    };
 
     #[pymodule_export]
     use crate::scalar::{group_advantages, mean_weight, quota, surprisal};
 
     #[pymodule_export]
     use crate::tensor::Batch;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::answer::add_constants(module)
+    }
 }

@@ -1,50 +1,191 @@
 //! Whether two answers are the same.
 
-use super::boxes::{last_box, Boxed};
-use super::number::Number;
-use super::{Reason, MAX_ANSWER_BYTES};
+use std::cell::OnceCell;
 
-/// A decimal of this many significant digits may stand for the exact value it rounds.
-const ROUNDED_DIGITS: usize = 6;
+use super::extract::boxes;
+use super::limits::{self, Budget};
+use super::quick::Plain;
+use super::syntax::{self, SyntaxError};
+use super::tree::{Answer, Constant, Expr};
+use super::value::Tolerance;
+use super::{relate, Reason, Verdict};
 
 /// Wrappers taken off an answer at most; more of them than this is not an answer.
 const MAX_WRAPPERS: usize = 16;
 
-/// Compare an answer with a gold answer.
-///
-/// Numbers are compared as exact rationals. A decimal with at least six significant digits also
-/// equals the exact value that it rounds correctly (`0.333333` and `1/3`, but not `0.333`). The
-/// relation is symmetric but for the name of the reason.
+/// Pairs of delimiters around maths.
+const DELIMITERS: &[(&str, &str)] = &[("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")];
+
+/// Spaces of LaTeX, which mean nothing around an answer.
+const SPACES: &[&str] = &["\\,", "\\!", "\\;", "\\:", "\\ "];
+
+/// Compare an answer with a gold answer. Both are answers and are never searched for one.
 ///
 /// ```
-/// use stare_core::answer::{compare, Reason};
+/// use stare_core::answer::{compare, Reason, Tolerance};
 ///
-/// assert_eq!(compare("0.50", r"\frac12"), Reason::EqualNumbers);
-/// assert_eq!(compare("0.333", "1/3"), Reason::DifferentNumbers);
-/// assert_eq!(compare("x + 1", "1 + x"), Reason::GoldUnparsed);
+/// assert_eq!(compare("0.50", "0.5", Tolerance::None), Reason::EqualNumbers);
+/// assert_eq!(compare("$x + 1$", "x + 1.", Tolerance::None), Reason::Identical);
+/// assert_eq!(compare("3", "", Tolerance::None), Reason::GoldUnparsed);
 /// ```
 #[must_use]
-pub fn compare(answer: &str, gold: &str) -> Reason {
-    if answer.len() > MAX_ANSWER_BYTES || gold.len() > MAX_ANSWER_BYTES {
-        return Reason::Limit;
+pub fn compare(answer: &str, gold: &str, tolerance: Tolerance) -> Reason {
+    Side::new(answer).compare(&Side::new(gold), tolerance)
+}
+
+/// A text that is the same for equal answers and, where decidable, only for them; `None` if the
+/// text is empty or too long.
+///
+/// An answer that cannot be read has its own text for a key.
+#[must_use]
+pub fn key(answer: &str) -> Option<String> {
+    let side = Side::new(answer);
+    if side.too_long || side.bare.is_empty() {
+        return None;
     }
-    let (answer, gold) = (bare(answer), bare(gold));
-    if answer == gold && !gold.is_empty() {
-        return Reason::Identical;
+    Some(
+        side.tree()
+            .as_ref()
+            .map_or_else(|_| format!("text {}", side.bare), relate::key),
+    )
+}
+
+/// One side of a comparison, read when needed and at most once.
+pub(super) struct Side<'a> {
+    /// As written.
+    text: &'a str,
+    /// Without wrappers.
+    bare: &'a str,
+    /// More than [`limits::ANSWER_CHARS`].
+    too_long: bool,
+    plain: Option<Plain>,
+    tree: OnceCell<Result<Answer, SyntaxError>>,
+    list: OnceCell<Option<Answer>>,
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let too_long =
+            text.len() > limits::ANSWER_CHARS && text.chars().nth(limits::ANSWER_CHARS).is_some();
+        let bare = if too_long { text } else { bare(text) };
+        Self {
+            text,
+            bare,
+            too_long,
+            plain: Plain::parse(bare),
+            tree: OnceCell::new(),
+            list: OnceCell::new(),
+        }
     }
-    let Some(right) = Number::parse(gold) else {
-        return Reason::GoldUnparsed;
-    };
-    let Some(given) = Number::parse(answer) else {
-        return Reason::AnswerUnparsed;
-    };
-    if given == right {
-        Reason::EqualNumbers
-    } else if given.rounds(&right, ROUNDED_DIGITS) || right.rounds(&given, ROUNDED_DIGITS) {
-        Reason::RoundedDecimal
-    } else {
-        Reason::DifferentNumbers
+
+    /// Whether nothing but wrappers and space was given.
+    pub(super) const fn is_blank(&self) -> bool {
+        self.bare.is_empty()
     }
+
+    /// What the text says.
+    pub(super) fn tree(&self) -> &Result<Answer, SyntaxError> {
+        self.tree.get_or_init(|| {
+            if self.too_long {
+                Err(SyntaxError::Limit)
+            } else {
+                syntax::parse(self.text)
+            }
+        })
+    }
+
+    /// What the text says next to `other`: `1,234` is a list next to a list, else a number.
+    fn tree_beside<'b>(&'b self, own: &'b Answer, other: &Answer) -> &'b Answer {
+        let is_list = |answer: &Answer| matches!(answer, Answer::List { .. });
+        if is_list(own) || !is_list(other) {
+            return own;
+        }
+        self.list
+            .get_or_init(|| syntax::parse_as_list(self.text))
+            .as_ref()
+            .unwrap_or(own)
+    }
+
+    /// Compare `self` with a gold.
+    pub(super) fn compare(&self, gold: &Self, tolerance: Tolerance) -> Reason {
+        if self.too_long || gold.too_long {
+            return Reason::Limit;
+        }
+        if self.bare == gold.bare && !gold.is_blank() {
+            return Reason::Identical;
+        }
+        if let (Some(given), Some(right)) = (self.plain, gold.plain) {
+            if given == right {
+                return Reason::EqualNumbers;
+            }
+            if tolerance == Tolerance::None {
+                return Reason::DifferentNumbers;
+            }
+        }
+        self.compare_trees(gold, tolerance)
+    }
+
+    /// The slow twin of [`Self::compare`]'s short cuts.
+    fn compare_trees(&self, gold: &Self, tolerance: Tolerance) -> Reason {
+        match (self.tree(), gold.tree()) {
+            (Ok(answer), Ok(right)) => {
+                let reason = relate::compare(
+                    self.tree_beside(answer, right),
+                    gold.tree_beside(right, answer),
+                    tolerance,
+                    &mut Budget::new(),
+                );
+                if doubted((self, answer), (gold, right), reason.verdict()) {
+                    Reason::Ambiguous
+                } else {
+                    reason
+                }
+            }
+            (_, Err(SyntaxError::Limit)) | (Err(SyntaxError::Limit), Ok(_)) => Reason::Limit,
+            (_, Err(_)) => Reason::GoldUnparsed,
+            (Err(_), Ok(_)) => Reason::AnswerUnparsed,
+        }
+    }
+}
+
+/// Whether the other reading of how a side is written forbids a verdict.
+///
+/// `6e-10` may be `6e - 10` without its spaces if the other side has the number e too, and
+/// `\approx 3` is no exact number. Runs of letters without any mark of maths may be words, which are not equal in another order.
+fn doubted(answer: (&Side, &Answer), gold: (&Side, &Answer), verdict: Verdict) -> bool {
+    let pairs = [(answer, gold), (gold, answer)];
+    match verdict {
+        Verdict::Incorrect => pairs.into_iter().any(|((side, _), (_, other))| {
+            let vague = side.bare.starts_with("\\approx") || side.bare.starts_with('\u{2248}');
+            vague
+                || has_tight_exponent(side.bare)
+                    && relate::contains(other, &mut |e| *e == Expr::Constant(Constant::E))
+        }),
+        Verdict::Correct => pairs.into_iter().all(|((side, tree), _)| {
+            let maths = side.text.contains(['$', '\\']);
+            !maths
+                && is_letters(side.bare)
+                && relate::contains(tree, &mut |e| matches!(e, Expr::Product(_)))
+        }),
+        Verdict::Undecided => false,
+    }
+}
+
+/// Whether there is a `6e-10` with whole digits before the `e`.
+fn has_tight_exponent(text: &str) -> bool {
+    text.as_bytes().windows(4).any(
+        |bytes| matches!(bytes, [b'0'..=b'9', b'e', b'+' | b'-', digit] if digit.is_ascii_digit()),
+    )
+}
+
+/// Whether a text has letters, spaces and commas only, and some letters side by side.
+fn is_letters(text: &str) -> bool {
+    text.bytes()
+        .all(|b| b.is_ascii_alphabetic() || matches!(b, b' ' | b','))
+        && text
+            .as_bytes()
+            .windows(2)
+            .any(|pair| pair.iter().all(u8::is_ascii_alphabetic))
 }
 
 /// An answer without what does not change it: surrounding space, maths delimiters, a box around
@@ -54,20 +195,23 @@ pub(super) fn bare(text: &str) -> &str {
     for _ in 0..MAX_WRAPPERS {
         let before = text.len();
         text = text.trim().trim_matches('*').trim();
-        for space in ["\\,", "\\!", "\\;", "\\:", "\\ ", "~"] {
+        for space in SPACES {
             text = text.strip_prefix(space).unwrap_or(text);
             text = text.strip_suffix(space).unwrap_or(text);
         }
         text = text.strip_suffix(['.', ',', ';', ':']).unwrap_or(text);
-        for (open, close) in [("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")] {
+        for (open, close) in DELIMITERS {
             text = text
                 .strip_prefix(open)
                 .and_then(|t| t.strip_suffix(close))
+                .filter(|inner| !inner.contains(close))
                 .unwrap_or(text);
         }
-        if let Boxed::Found { content, span } = last_box(text) {
-            if span == text {
-                text = content;
+        if text.starts_with('\\') && text.ends_with('}') {
+            if let [only] = boxes::scan(text).closed.as_slice() {
+                if only.is_all_of(text) {
+                    text = only.content;
+                }
             }
         }
         if text.len() == before {
@@ -79,39 +223,131 @@ pub(super) fn bare(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
-    fn verdicts() {
+    fn without_trees() {
         for (answer, gold, reason) in [
             ("204", "204.", Reason::Identical),
             ("x+1", "$x+1$", Reason::Identical),
             ("42", r"\boxed{42}", Reason::Identical),
+            ("42", r"\(\fbox{ 42 }\).", Reason::Identical),
+            ("**42**", "42", Reason::Identical),
+            ("$5$ or $9$", "$5$ or $9$.", Reason::Identical),
             ("42", "42.0", Reason::EqualNumbers),
             ("025", "25", Reason::EqualNumbers),
-            ("0.333333", "1/3", Reason::RoundedDecimal),
-            ("1/3", "0.3333333", Reason::RoundedDecimal),
-            ("0.333334", "1/3", Reason::DifferentNumbers),
-            ("0.33333", "1/3", Reason::DifferentNumbers),
-            ("-0.666667", "-2/3", Reason::RoundedDecimal),
-            ("0.666667", "-2/3", Reason::DifferentNumbers),
-            ("3.141593", "3.14159265", Reason::DifferentNumbers),
             ("0.0000001", "0.0000004", Reason::DifferentNumbers),
-            ("5", r"5\%", Reason::GoldUnparsed),
-            ("5 cm", "5", Reason::AnswerUnparsed),
             ("", "", Reason::GoldUnparsed),
             ("42", "", Reason::GoldUnparsed),
-            (r"1\frac12", "3/2", Reason::AnswerUnparsed),
         ] {
-            assert_eq!(compare(answer, gold), reason, "{answer} against {gold}");
+            assert_eq!(
+                compare(answer, gold, Tolerance::None),
+                reason,
+                "{answer} against {gold}"
+            );
         }
     }
 
     #[test]
     fn long_answers_are_over_the_limit() {
-        let digits = "7".repeat(MAX_ANSWER_BYTES);
-        assert_eq!(compare(&digits, &digits), Reason::Identical);
-        assert_eq!(compare(&digits, "7"), Reason::DifferentNumbers);
-        assert_eq!(compare(&(digits + "7"), "7"), Reason::Limit);
+        let digits = "7".repeat(limits::ANSWER_CHARS);
+        assert_eq!(
+            compare(&digits, &digits, Tolerance::None),
+            Reason::Identical
+        );
+        let longer = digits.clone() + "7";
+        assert_eq!(compare(&longer, "7", Tolerance::None), Reason::Limit);
+        assert_eq!(compare("7", &longer, Tolerance::None), Reason::Limit);
+        let accents = "\u{e9}".repeat(limits::ANSWER_CHARS);
+        assert_eq!(
+            compare(&accents, &accents, Tolerance::None),
+            Reason::Identical
+        );
+    }
+
+    #[test]
+    fn digit_groups_beside_lists() {
+        for (answer, gold, verdict) in [
+            ("1,234", "1234", Verdict::Correct),
+            ("1,234", "1, 234", Verdict::Correct),
+            ("1, 234", "1,234", Verdict::Correct),
+            ("1,234", "234, 1", Verdict::Correct),
+            ("1,234", "1, 235", Verdict::Incorrect),
+            ("1,234", "12, 34", Verdict::Incorrect),
+            ("1, 234", "1234", Verdict::Undecided),
+        ] {
+            let reason = compare(answer, gold, Tolerance::None);
+            assert_eq!(
+                reason.verdict(),
+                verdict,
+                "{answer} against {gold}: {reason:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn two_readings() {
+        for (answer, gold, verdict) in [
+            ("6e-10", "6e - 10", Verdict::Undecided),
+            ("6e-10", "6e - 11", Verdict::Undecided),
+            ("6e-10", "6 \\cdot 10^{-10}", Verdict::Correct),
+            ("6e-10", "6e-11", Verdict::Incorrect),
+            ("7e-5", "0.00007", Verdict::Correct),
+            ("ab", "ba", Verdict::Undecided),
+            ("ab", "cd", Verdict::Incorrect),
+            ("x y", "yx", Verdict::Correct),
+            ("$ab$", "ba", Verdict::Correct),
+            ("$2xy$", "2yx", Verdict::Correct),
+            ("309 m", "309 \\text{ m}", Verdict::Correct),
+            ("0.05 m", "5 \\text{ cm}", Verdict::Correct),
+            ("309 m", "310 \\text{ m}", Verdict::Incorrect),
+            ("5 m", "5 \\text{ cm}", Verdict::Incorrect),
+            ("309 m", "309 \\text{ kg}", Verdict::Undecided),
+            ("5 m", "5 \\text{ min}", Verdict::Undecided),
+            ("\\approx 3.14", "3.14", Verdict::Correct),
+            ("\\approx 3.14", "\\pi", Verdict::Undecided),
+            ("5 C", "5 \\text{ C}", Verdict::Correct),
+            ("309 x", "309 \\text{ m}", Verdict::Incorrect),
+            ("0,522,720", "0, 522720", Verdict::Undecided),
+        ] {
+            for reason in [
+                compare(answer, gold, Tolerance::None),
+                compare(gold, answer, Tolerance::None),
+            ] {
+                assert_eq!(
+                    reason.verdict(),
+                    verdict,
+                    "{answer} against {gold}: {reason:?}"
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn short_cuts_agree_with_trees(
+            numbers in prop::array::uniform2("-?0{0,2}[0-9]{1,3}(\\.[0-9]{1,7})?"),
+            tolerance in prop::sample::select(vec![
+                Tolerance::None, Tolerance::GoldDigits, Tolerance::Relative(0.01),
+            ]),
+        ) {
+            let [answer, gold] = numbers.each_ref().map(|text| Side::new(text));
+            prop_assume!(answer.bare != gold.bare);
+            prop_assert_eq!(
+                answer.compare(&gold, tolerance),
+                answer.compare_trees(&gold, tolerance),
+                "{} against {}", answer.bare, gold.bare
+            );
+        }
+    }
+
+    #[test]
+    fn keys() {
+        assert_eq!(key(""), None);
+        assert_eq!(key(" $$ . "), None);
+        assert_eq!(key(&"7".repeat(limits::ANSWER_CHARS + 1)), None);
+        assert_eq!(key("$5$."), key("5"));
     }
 }
