@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from stare.errors import DataError
@@ -106,8 +106,8 @@ class Sample:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object; absent fields left out."""
-        fields = {name: value for name, value in asdict(self).items() if value is not None}
-        return {"v": SCHEMA, **fields}
+        fields = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
+        return {"v": SCHEMA, **{name: value for name, value in fields if value is not None}}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], where: str) -> Sample:
@@ -144,7 +144,7 @@ class GradeRow:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object."""
-        return {"v": SCHEMA, **asdict(self)}
+        return {"v": SCHEMA, **{name: getattr(self, name) for name in self.__dataclass_fields__}}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], where: str) -> GradeRow:
