@@ -73,7 +73,7 @@ INTEGERS: dict[str, Callable[[int], str]] = {
     "thousands": lambda n: f"{n:,}",
     "thousands in braces": lambda n: f"{n:,}".replace(",", "{,}"),
     "thousands, thin": lambda n: f"{n:,}".replace(",", "\\,"),
-    "thousands, negative space": lambda n: f"{n:,}".replace(",", "\\!"),
+    "thousands, as in MATH": lambda n: f"{n:,}".replace(",", ",\\!"),
     "a letter for it": lambda n: f"x = {n}",
     "in parentheses": lambda n: f"({n})",
     "a fraction of one": lambda n: f"\\frac{{{n}}}{{1}}",
@@ -126,7 +126,7 @@ def test_golds_are_right_however_they_are_written(golds, bench: str):
         if one.outcome != "correct"
     ]
     assert [one for one in found if one[0] != "undecided"] == []
-    assert len(found) <= 0.005 * len(asked), found[:10]
+    assert len(found) <= 0.001 * len(asked), found[:10]
 
 
 @pytest.mark.parametrize("bench", SIX)

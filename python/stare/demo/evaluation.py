@@ -50,7 +50,7 @@ class _Policy:
 
 
 def evaluate_policies(
-    runs: Sequence[Run], folders: Mapping[str, Path], out: Path, *, words: Console
+    runs: Sequence[Run], folders: Mapping[str, Path], out: Path, *, words: Console, n: int = N
 ) -> list[Path]:
     """Evaluate warm start and arms of every task, first seed; print tables to stdout.
 
@@ -59,6 +59,7 @@ def evaluate_policies(
         folders: run name -> its run folder.
         out: where `eval-<task>/<policy>` go; replaced if they are there.
         words: where it is said what is done.
+        n: samples a problem.
 
     Returns:
         The HTML reports.
@@ -80,7 +81,7 @@ def evaluate_policies(
             _Policy(run.arm.label, root / run.arm.name, run, folders[run.name]) for run in members
         ]
         for policy in policies:
-            _convert(policy, task, words)
+            _convert(policy, task, words, n)
         pages += _report(policies, task, words)
         sides = {policy.folder.name: policy.folder for policy in policies}
         if BASE in sides and OURS in sides:
@@ -88,7 +89,7 @@ def evaluate_policies(
     return pages
 
 
-def _convert(policy: _Policy, task: str, words: Console) -> None:
+def _convert(policy: _Policy, task: str, words: Console, n: int) -> None:
     """Sample a policy, and make a run folder of the samples."""
     session = build_session(load_config(policy.run.preset, policy.run.overrides()), _CPU)
     if policy.trained is not None:
@@ -97,7 +98,7 @@ def _convert(policy: _Policy, task: str, words: Console) -> None:
             raise RunError(f"{policy.trained} has no checkpoint\nhint: --fresh")
         session.model.load_state_dict(found.state["model"])
     seed = derive_seed(policy.run.seed, "stare-eval")
-    rows = recorded(session.held_out, session.sampler, session.reward_fn, seed=seed)
+    rows = recorded(session.held_out, session.sampler, session.reward_fn, seed=seed, n=n)
     file = policy.folder.with_suffix(".jsonl")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -113,7 +114,7 @@ def _convert(policy: _Policy, task: str, words: Console) -> None:
 
 
 def recorded(
-    problems: Sequence[Problem], sampler: Sampler, reward: RewardFn, *, seed: int, n: int = N
+    problems: Sequence[Problem], sampler: Sampler, reward: RewardFn, *, seed: int, n: int
 ) -> list[dict[str, Any]]:
     """One row a response, as `stare-eval convert --from plain` reads them.
 
