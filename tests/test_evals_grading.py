@@ -11,6 +11,7 @@ from graded_runs import GOLDS, drawn_samples, make_run, sample
 from stare.errors import ArgumentError, DataError, MissingExtraError, RunError
 from stare.evals import grading
 from stare.evals.agreement import agreement, disagreements
+from stare.evals.failures import StorageError
 from stare.evals.graders import GRADERS, Question, grade_questions, integer_of
 from stare.evals.grading import StaleGradesError, bench_settings, grade_run, read_grades
 from stare.evals.records import Key
@@ -314,3 +315,13 @@ def test_golds_of_other_data_are_refused(tmp_path):
         else:
             with pytest.raises(DataError, match="is not the one of this run: sha256"):
                 grade_run(folder, "stare")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_named_and_loses_nothing(tmp_path, monkeypatch):
+    folder = make_run(tmp_path / "run", GOLDS, drawn_samples(GOLDS, 2), n=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(grading._Files, "journal", lambda *_: Path("/dev/full").open("w"))
+        with pytest.raises(StorageError, match=r"cannot write .*stare.part.jsonl: No space left"):
+            grade_run(folder, "stare")
+    assert grade_run(folder, "stare").graded == 30

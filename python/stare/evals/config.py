@@ -281,7 +281,7 @@ def _read_preset(name: object) -> dict[str, Any]:
     if name not in preset_names():
         hint = nearest(str(name), preset_names())
         raise ConfigError(
-            f"no preset is named {name!r}\nhint: {hint}; a file of your own: --config"
+            f"no preset is named {name!r}\nhint: {hint}\nhint: --config takes a file of your own"
         )
     text = (resources.files("stare.evals") / "presets" / f"{name}.toml").read_text("utf-8")
     table: dict[str, Any] = tomllib.loads(text)

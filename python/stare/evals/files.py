@@ -18,7 +18,15 @@ from typing import Any
 
 from stare.evals.failures import FolderInUseError, StorageError
 
-__all__ = ["AppendLog", "FolderLock", "dump_line", "read_lines", "write_json", "write_text"]
+__all__ = [
+    "AppendLog",
+    "FolderLock",
+    "dump_line",
+    "read_lines",
+    "storage_error",
+    "write_json",
+    "write_text",
+]
 
 
 def write_text(path: Path, text: str) -> None:
@@ -35,7 +43,7 @@ def write_text(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        raise _storage_error(path, error) from error
+        raise storage_error(path, error) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -90,7 +98,7 @@ class AppendLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
-            raise _storage_error(path, error) from error
+            raise storage_error(path, error) from error
         size = os.fstat(self._file).st_size
         self._torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
 
@@ -106,7 +114,7 @@ class AppendLog:
                 written += os.write(self._file, line[written:])
             self._torn = False
         except OSError as error:
-            raise _storage_error(self.path, error) from error
+            raise storage_error(self.path, error) from error
 
     def close(self) -> None:
         """Close the file, its contents on the disk."""
@@ -115,7 +123,7 @@ class AppendLog:
         try:
             os.fsync(self._file)
         except OSError as error:
-            raise _storage_error(self.path, error) from error
+            raise storage_error(self.path, error) from error
         finally:
             os.close(self._file)
             self._file = -1
@@ -132,7 +140,8 @@ class AppendLog:
         self.close()
 
 
-def _storage_error(path: Path, error: OSError) -> StorageError:
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """The error that names the file, and says that the command can be run again."""
     return StorageError(
         f"cannot write {path}: {error.strerror or error}\n"
         "hint: what was written before is kept; make room and run the same command again"

@@ -7,17 +7,18 @@ does not grow with their length; grades made are written down at once, so a kill
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from stare.errors import DataError, RunError
-from stare.evals.files import read_lines, write_json, write_text
+from stare.evals.files import read_lines, storage_error, write_json, write_text
 from stare.evals.graders import GRADERS, Grader, Question, grade_questions, grader_named
 from stare.evals.own_grader import file_stem
 from stare.evals.problems import RunProblem, golds_hash, load_problems
@@ -97,6 +98,7 @@ def grade_run(
         DataError: a benchmark is not imported or not the one of the run, or a sample's problem is
             not in it.
         RunError: the folder has no samples.
+        StorageError: the disk is full; what was graded is kept.
     """
     rules = grader_named(grader)
     benches = benches_of(folder)
@@ -113,7 +115,7 @@ def grade_run(
     opened = opened_prompts(folder)
     summary = GradeSummary(grader)
     lines: dict[Key, str] = {}
-    with files.journal(settings) as journal:
+    with _full_disk_named(files.part), files.journal(settings) as journal:
         for bench in benches:
             for chunk in _chunks(answered(folder, bench)):
                 rows = _grade_chunk(chunk, rules, problems[bench], settings, known, opened, threads)
@@ -129,6 +131,17 @@ def grade_run(
                 tick(len(chunk))
     files.finish(settings, (lines[key] for key in sorted(lines, key=_order)))
     return summary
+
+
+@contextmanager
+def _full_disk_named(path: Path) -> Iterator[None]:
+    """A full disk is met when a buffer is written out: the error then names no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise storage_error(path, error) from error
 
 
 def read_grades(folder: RunFolder, grader: str) -> dict[Key, GradeRow]:

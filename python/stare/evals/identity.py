@@ -139,7 +139,10 @@ def load_tokenizer(config: EvalConfig) -> Any:
     try:
         return AutoTokenizer.from_pretrained(name, **options)
     except Exception as error:  # the library raises whatever a broken folder provokes
-        raise BackendError(f"tokenizer {name} does not load: {error}") from error
+        raise BackendError(
+            f"tokenizer {name} does not load: {error}\n"
+            "hint: the model's folder must hold its tokenizer's files; --tokenizer takes another's"
+        ) from error
 
 
 def tokenizer_identity(tokenizer: Any) -> dict[str, Any] | None:

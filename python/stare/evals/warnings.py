@@ -126,7 +126,7 @@ def _repeated(one: Row) -> Found:
         yield (
             one["repeated"],
             f"all samples of {one['repeated']} of {one['problems']} problems are the same text: "
-            "temperature 0, or a server that ignores seeds",
+            "temperature 0, a server that ignores seeds, or a model that has collapsed",
         )
 
 
