@@ -321,7 +321,7 @@ def test_golds_of_other_data_are_refused(tmp_path):
 def test_a_full_disk_is_named_and_loses_nothing(tmp_path, monkeypatch):
     folder = make_run(tmp_path / "run", GOLDS, drawn_samples(GOLDS, 2), n=2)
     with monkeypatch.context() as patch:
-        patch.setattr(grading._Files, "journal", lambda *_: Path("/dev/full").open("w"))
+        patch.setattr(grading._Files, "journal", lambda *_: Path("/dev/full").open("w"))  # noqa: SIM115
         with pytest.raises(StorageError, match=r"cannot write .*stare.part.jsonl: No space left"):
             grade_run(folder, "stare")
     assert grade_run(folder, "stare").graded == 30
