@@ -10,7 +10,7 @@ READY := $(VENV)/.stare-ready
 EXT := python/stare/_core.abi3.so
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Cargo.toml)
 LIBRARY := target/release/lib_core.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
-EXTRAS := train,smollm2,tensorboard,verify
+EXTRAS := train,smollm2,tensorboard,verify,eval
 
 # Default thread counts on a busy machine with few cores are many times slower.
 export OMP_NUM_THREADS ?= 1
