@@ -159,6 +159,9 @@ def test_imports_only_go_down(path: Path):
         ("stare.train.run", "from . import cli"),
         ("stare.rollout.hf", "from stare.train.config import TrainConfig"),
         ("stare.demo.tasks", "from stare.train import run"),
+        ("stare.demo.grading", "from stare.train import run"),
+        ("stare.demo.evaluation", "from stare.evals.convert import convert"),
+        ("stare.evals.graders", "from stare.demo.grading import mod5"),
         ("stare.integrations.trl", "from stare.rollout.sampler import Sampler"),
         ("stare", "import numpy"),
     ],
@@ -176,6 +179,7 @@ def test_a_wrong_import_is_found(module: str, source: str):
         ("stare.train.__main__", "from stare.train.cli import main"),
         ("stare.evals.cli.run", "from stare.evals.cli.common import words"),
         ("stare.demo.__main__", "from stare.train.run import train"),
+        ("stare.demo.evaluation", "from stare.train.session import build_session"),
         ("stare.train.run", "import torch, wandb\nfrom stare import StareConfig"),
     ],
 )

@@ -85,6 +85,7 @@ def evaluate_policies(
         pages += _report(policies, task, words)
         sides = {policy.folder.name: policy.folder for policy in policies}
         if BASE in sides and OURS in sides:
+            words.print("avg@n, which is pass@1, compared (pass@k is in the tables above):")
             _show(["compare", str(sides[BASE]), str(sides[OURS])], words)
     return pages
 
