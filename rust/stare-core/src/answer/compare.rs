@@ -194,12 +194,12 @@ pub(super) fn bare(text: &str) -> &str {
     let mut text = text;
     for _ in 0..MAX_WRAPPERS {
         let before = text.len();
-        text = text.trim().trim_matches('*').trim();
+        text = unemphasized(text.trim());
         for space in SPACES {
             text = text.strip_prefix(space).unwrap_or(text);
             text = text.strip_suffix(space).unwrap_or(text);
         }
-        text = text.strip_suffix(['.', ',', ';', ':']).unwrap_or(text);
+        text = syntax::without_final_mark(text);
         for (open, close) in DELIMITERS {
             text = text
                 .strip_prefix(open)
@@ -219,6 +219,19 @@ pub(super) fn bare(text: &str) -> &str {
         }
     }
     text
+}
+
+/// Without the stars of Markdown around `text`. A single star behind it alone may be maths.
+fn unemphasized(text: &str) -> &str {
+    let inner = text.trim_start_matches('*');
+    if inner.len() == text.len() {
+        return text.strip_suffix("**").unwrap_or(text).trim_end();
+    }
+    let mut inner = inner;
+    for _ in 0..text.len() - inner.len() {
+        inner = inner.strip_suffix('*').unwrap_or(inner);
+    }
+    inner.trim()
 }
 
 #[cfg(test)]
