@@ -48,7 +48,10 @@ pub(super) fn after_thinking(text: &str) -> Result<&str, Unclosed> {
         // Two bytes settle nearly every position.
         let next = bytes.get(at + 1);
         if !matches!(byte, b'<' | b'[' | 0xe2)
-            || !matches!(next, Some(b't' | b'T' | b'r' | b'R' | b's' | b'S' | b'/' | b'|' | b' ' | 0x97))
+            || !matches!(
+                next,
+                Some(b't' | b'T' | b'r' | b'R' | b's' | b'S' | b'/' | b'|' | b' ' | 0x97)
+            )
         {
             continue;
         }
@@ -91,7 +94,10 @@ fn strip_tag<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     }
     rest.starts_with([' ', '\t', '\n', '/']).then_some(())?;
     let window = rest.len().min(ATTRIBUTES);
-    let end = rest.bytes().take(window).position(|b| matches!(b, b'<' | b'>'))?;
+    let end = rest
+        .bytes()
+        .take(window)
+        .position(|b| matches!(b, b'<' | b'>'))?;
     rest.get(end..)?.strip_prefix('>')
 }
 

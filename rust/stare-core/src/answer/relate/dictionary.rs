@@ -181,28 +181,6 @@ pub(super) const NUMBERS: &[(&str, u32)] = &[
     ("twenty", 20),
 ];
 
-/// Words of units that multiply the number before them.
-pub(super) const SCALES: &[&str] = &[
-    "dozen",
-    "dozens",
-    "hundred",
-    "hundreds",
-    "thousand",
-    "thousands",
-    "million",
-    "millions",
-    "billion",
-    "billions",
-    "trillion",
-    "pair",
-    "pairs",
-    "score",
-    "gross",
-    "half",
-    "times",
-    "k",
-];
-
 /// Names of days and months, which are shortened.
 pub(super) const SHORTENED: &[&str] = &[
     "monday",

@@ -9,7 +9,7 @@ use super::super::value;
 use super::super::verdict::{Reason, Verdict};
 use super::edit::{integer, is_constant, negate, product, quotient};
 use super::samples::rational;
-use super::vocabulary::{is_scale_word, same_unit_words};
+use super::vocabulary::same_unit_words;
 use super::{doubtful, Context};
 
 /// Factors between units of one dimension: a number with a unit and one without may be apart by
@@ -75,7 +75,7 @@ fn lettered(answer: &Answer, other: &Unit) -> Option<(Answer, Unit)> {
     }
     let unit = match (units::canonical(letter), other) {
         (Some(known), _) => Unit::Known(known),
-        (None, Unit::Words(words)) if **words == letter.to_lowercase() => other.clone(),
+        (None, Unit::Words(words)) if *words == *letter => other.clone(),
         _ => return None,
     };
     let number = match numbers {
@@ -123,7 +123,7 @@ fn answer_only(context: &mut Context<'_>, value: &Answer, unit: &Unit, gold: &An
             doubtful([plain, hundredths], Reason::UnlikeUnits, plain)
         }
         Unit::Degree => degrees(context, value, gold, plain, false),
-        Unit::Words(words) if is_scale_word(words) => Reason::UnlikeUnits,
+        Unit::Words(words) if !units::is_harmless(words) => Reason::UnlikeUnits,
         Unit::Known(_) | Unit::Words(_) => match plain.verdict() {
             Verdict::Correct => Reason::EqualQuantities,
             Verdict::Incorrect if converted(context, value, gold) => Reason::UnlikeUnits,
@@ -149,7 +149,7 @@ fn gold_only(context: &mut Context<'_>, answer: &Answer, value: &Answer, unit: &
         }
         Unit::Degree => degrees(context, answer, value, plain, true),
         // `5 \text{ dozen}` may be given as 60.
-        Unit::Words(words) if is_scale_word(words) => Reason::UnlikeUnits,
+        Unit::Words(words) if !units::is_harmless(words) => Reason::UnlikeUnits,
         Unit::Known(_) | Unit::Words(_) => match plain.verdict() {
             Verdict::Correct => Reason::EqualQuantities,
             _ => plain,
@@ -245,7 +245,7 @@ fn both(
             _ => Reason::UnlikeUnits,
         },
         (Unit::Words(mine), Unit::Words(theirs))
-            if !is_scale_word(mine) && !is_scale_word(theirs) =>
+            if units::is_counted(mine) && units::is_counted(theirs) =>
         {
             doubtful([plain], Reason::UnlikeUnits, Reason::DifferentQuantities)
         }
@@ -274,6 +274,10 @@ pub(super) fn canonical(value: &Answer, unit: &Unit) -> (Answer, Option<String>)
     let base = match unit {
         Unit::Percent => return (over_hundred(value), None),
         Unit::Known(name) => units::base(name),
+        // What the words may do to the number is not known.
+        Unit::Words(words) if !units::is_harmless(words) => {
+            return (value.clone(), Some(words.to_string()))
+        }
         Unit::Degree | Unit::Words(_) => None,
     };
     match (base, value) {

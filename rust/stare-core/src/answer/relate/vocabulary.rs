@@ -1,7 +1,7 @@
 //! What is known of words: which say the same, which differ, which may stand for a number.
 
 use super::dictionary::{
-    ARTICLES, JOINING, NEAR_SYNONYMS, NEGATIVE, NUMBERS, NUMBER_LIKE, ORDERED, PLAIN_UNITS, SCALES,
+    ARTICLES, JOINING, NEAR_SYNONYMS, NEGATIVE, NUMBERS, NUMBER_LIKE, ORDERED, PLAIN_UNITS,
     SHORTENED, YES_OR_NO,
 };
 
@@ -136,11 +136,6 @@ pub(super) fn is_no_number(words: &str) -> bool {
         && tokens.len() <= MAX_WORDS + 1
         && !bare.contains(|c: char| c.is_numeric())
         && !tokens.iter().any(counts)
-}
-
-/// Whether words behind a number multiply it.
-pub(super) fn is_scale_word(words: &str) -> bool {
-    tokens(words).iter().any(|word| SCALES.contains(word))
 }
 
 /// Whether two units of words are the same, plural aside, or one of them says nothing.

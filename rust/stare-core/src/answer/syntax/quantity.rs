@@ -87,6 +87,9 @@ const VALUES: &[&str] = &[
     "infinity",
 ];
 
+/// Names of the percent.
+const PERCENT: &[&str] = &["percent", "per cent", "percents", "pct"];
+
 impl Parser<'_> {
     /// The value and unit of `from..to`; `None` if it has no unit.
     pub(super) fn quantity(&mut self, from: usize, to: usize) -> Parsed<Option<Answer>> {
@@ -325,9 +328,11 @@ impl Parser<'_> {
             return Err(SyntaxError::Unreadable);
         }
         if plain_words && clean && name.split_whitespace().count() <= UNIT_WORDS {
-            return Ok(match &*words::normal(name) {
-                "percent" | "per cent" => Unit::Percent,
-                other => Unit::Words(other.into()),
+            let folded = words::normal(name);
+            return Ok(if PERCENT.contains(&&*folded) {
+                Unit::Percent
+            } else {
+                Unit::Words(units::normal(name))
             });
         }
         Err(SyntaxError::Unreadable)
