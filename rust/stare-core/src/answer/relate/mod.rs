@@ -68,6 +68,8 @@ pub fn contains(answer: &Answer, wanted: &mut dyn FnMut(&Expr) -> bool) -> bool 
     found
 }
 
+pub use quantities::{is_measured, without_percent};
+
 /// What one comparison shares.
 struct Context<'b> {
     tolerance: Tolerance,

@@ -15,7 +15,7 @@ use super::{doubtful, Context};
 /// Factors between units of one dimension: a number with a unit and one without may be apart by
 /// them and still mean the same.
 const COMMON_FACTORS: &[i64] = &[
-    7, 12, 16, 24, 30, 36, 52, 60, 100, 144, 360, 365, 1440, 1760, 3600, 5280, 86_400,
+    3, 4, 7, 8, 12, 16, 24, 30, 36, 52, 60, 100, 144, 360, 365, 1440, 1760, 3600, 5280, 86_400,
 ];
 
 /// Powers of ten up to this one are common factors too.
@@ -37,7 +37,7 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
                     let quantity = both(context, (left, unit), (&right, &theirs));
                     either(plain, quantity, alike(unit, &theirs))
                 }
-                None => plain,
+                None => unmeasured(plain, bare),
             })
         }
         (bare, Answer::Quantity(right, unit)) if is_value(bare) => {
@@ -47,43 +47,156 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
                     let quantity = both(context, (&left, &mine), (right, unit));
                     either(plain, quantity, alike(&mine, unit))
                 }
-                None => plain,
+                None => unmeasured(plain, bare),
             })
         }
         _ => None,
     }
 }
 
-/// `309 m` and `-5 s`: a number times a letter that is the symbol of a unit, or the letter that the
+/// Letters that symbols of units start with; others are variables.
+const UNIT_LETTERS: &[&str] = &[
+    "m", "g", "s", "k", "K", "G", "M", "h", "d", "c", "N", "J", "W", "V", "A", "L", "l", "P", "H",
+    "T", "C", "F", "mu", "Omega",
+];
+
+/// `309 m`, `-5 s` and `5 m/s^2`: a number times letters that are a unit, or the letter that the
 /// other side has for a unit.
 fn lettered(answer: &Answer, other: &Unit) -> Option<(Answer, Unit)> {
     let Answer::Expr(expr) = answer else {
         return None;
     };
-    let (negative, expr) = match expr {
-        Expr::Negate(inner) => (true, &**inner),
-        other => (false, other),
-    };
-    let Expr::Product(factors) = expr else {
-        return None;
-    };
-    let (Expr::Symbol(letter), numbers) = factors.split_last()? else {
-        return None;
-    };
-    if !numbers.iter().all(is_constant) {
-        return None;
-    }
-    let unit = match (units::canonical(letter), other) {
+    let mut parts = Parts::default();
+    parts.take(expr, 1)?;
+    let text = parts.unit();
+    let unit = match (units::canonical(&text), other) {
         (Some(known), _) => Unit::Known(known),
-        (None, Unit::Words(words)) if *words == *letter => other.clone(),
+        (None, Unit::Words(words)) if **words == *text => other.clone(),
         _ => return None,
     };
-    let number = match numbers {
+    let number = match parts.numbers.as_slice() {
         [single] => single.clone(),
+        [] => return None,
         several => Expr::Product(several.to_vec()),
     };
-    let number = if negative { negate(number) } else { number };
+    let number = if parts.negative {
+        negate(number)
+    } else {
+        number
+    };
     Some((Answer::Expr(number), unit))
+}
+
+/// Whether an expression without a unit may be a number with one: `5 m^2`.
+pub fn is_measured(answer: &Answer) -> bool {
+    lettered(answer, &Unit::Degree).is_some()
+}
+
+/// Whether all variables of a product are letters of units.
+fn may_be_measured(answer: &Answer) -> bool {
+    let mut parts = Parts::default();
+    match answer {
+        Answer::Expr(expr) => {
+            parts.take(expr, 1).is_some()
+                && !parts.letters.is_empty()
+                && parts
+                    .letters
+                    .iter()
+                    .all(|(letter, _)| UNIT_LETTERS.contains(&&**letter))
+        }
+        _ => false,
+    }
+}
+
+/// A product in parts: numbers, and letters with their exponents.
+#[derive(Debug, Default)]
+struct Parts {
+    negative: bool,
+    numbers: Vec<Expr>,
+    letters: Vec<(Box<str>, i64)>,
+}
+
+impl Parts {
+    /// Take a factor, or a divisor if `sign` is -1; `None` if it is neither a number nor a letter.
+    fn take(&mut self, expr: &Expr, sign: i64) -> Option<()> {
+        match expr {
+            expr if is_constant(expr) => {
+                // A number below the line would be no unit's.
+                (sign > 0).then(|| self.numbers.push(expr.clone()))
+            }
+            Expr::Symbol(letter) => {
+                self.letters.push((letter.clone(), sign));
+                Some(())
+            }
+            Expr::Negate(inner) if self.numbers.is_empty() => {
+                self.negative = !self.negative;
+                self.take(inner, sign)
+            }
+            Expr::Product(factors) => factors.iter().try_for_each(|f| self.take(f, sign)),
+            Expr::Quotient(above, below) => {
+                self.take(above, sign)?;
+                self.take(below, -sign)
+            }
+            Expr::Power(base, exponent) => {
+                let (Expr::Symbol(letter), Expr::Number(number)) = (&**base, &**exponent) else {
+                    return None;
+                };
+                let power = (1..=9).find(|&power| number.value == RBig::from(power))?;
+                self.letters.push((letter.clone(), sign * power));
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    /// The letters as the spelling of a unit.
+    fn unit(&self) -> String {
+        let mut text = String::new();
+        for (letter, power) in self.letters.iter().filter(|(_, power)| *power > 0) {
+            text.push_str(if text.is_empty() { "" } else { "*" });
+            text.push_str(letter);
+            if *power > 1 {
+                text.push_str(&format!("^{power}"));
+            }
+        }
+        for (letter, power) in self.letters.iter().filter(|(_, power)| *power < 0) {
+            text.push_str(if text.is_empty() { "1/" } else { "/" });
+            text.push_str(letter);
+            if *power < -1 {
+                text.push_str(&format!("^{}", -power));
+            }
+        }
+        text
+    }
+}
+
+/// An answer whose percent are bare numbers: as they stand for a factor of 1, over it otherwise.
+pub fn without_percent(answer: &Answer, factor: i64) -> Answer {
+    let all = |items: &[Answer]| -> Vec<_> {
+        items
+            .iter()
+            .map(|item| without_percent(item, factor))
+            .collect()
+    };
+    match answer {
+        Answer::Quantity(value, Unit::Percent) => match &**value {
+            Answer::Expr(expr) if factor != 1 => Answer::Expr(quotient(expr, &integer(factor))),
+            other => other.clone(),
+        },
+        Answer::List { items, braces } => Answer::List {
+            items: all(items),
+            braces: *braces,
+        },
+        Answer::Tuple { items, brackets } => Answer::Tuple {
+            items: all(items),
+            brackets: *brackets,
+        },
+        Answer::Relation { sides, operators } => Answer::Relation {
+            sides: all(sides),
+            operators: operators.clone(),
+        },
+        other => other.clone(),
+    }
 }
 
 /// The letter behind a number is a variable or a unit: equal in one reading is equal, since the
@@ -93,6 +206,15 @@ fn either(variable: Reason, quantity: Reason, alike: bool) -> Reason {
         Verdict::Correct => quantity,
         Verdict::Incorrect if alike => doubtful([variable], Reason::UnlikeUnits, quantity),
         _ => Reason::UnlikeUnits,
+    }
+}
+
+/// `5 KM` beside a quantity may be one too, with a unit that is not known.
+fn unmeasured(plain: Reason, bare: &Answer) -> Reason {
+    if plain.verdict() == Verdict::Incorrect && may_be_measured(bare) {
+        Reason::UnlikeUnits
+    } else {
+        plain
     }
 }
 
