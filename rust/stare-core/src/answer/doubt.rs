@@ -183,3 +183,54 @@ fn percents(answer: &Answer) -> usize {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{compare, grade, Options};
+    use super::*;
+
+    #[test]
+    fn doubts() {
+        use Verdict::{Correct, Incorrect, Undecided};
+        for (left, right, verdict) in [
+            ("12:30", "2:5", Undecided),
+            ("12:30", "12:30", Correct),
+            ("3:5", "6:10", Undecided),
+            ("3:5", "9:15 pm", Undecided),
+            ("1/2x", r"\frac{x}{2}", Undecided),
+            ("1/2x", r"\frac{x}{3}", Undecided),
+            ("1/2x", "1/2x+0", Correct),
+            ("1/2", "0.5", Correct),
+            ("AB", "BA", Undecided),
+            ("ABCDE", "EDCBA", Incorrect),
+            (r"\phi", r"\emptyset", Undecided),
+            ("5 m^2", "5", Undecided),
+            ("5 x^2", "5", Incorrect),
+            ("(A) 5", "(A) 6", Undecided),
+            ("(A) 5", "(A) 5.0", Correct),
+            ("(A) 5", "(B) 5", Incorrect),
+            (r"(20\%, 30\%)", "(20, 0.3)", Undecided),
+            (r"(20\%, 30\%)", "(0.2, 0.3)", Correct),
+        ] {
+            let reason = compare(left, right, Tolerance::None);
+            assert_eq!(reason.verdict(), verdict, "{left}, {right}: {reason:?}");
+        }
+    }
+
+    #[test]
+    fn joined_boxes_have_one_chance() {
+        use Verdict::{Correct, Incorrect, Undecided};
+        for (completion, gold, verdict) in [
+            (r"\boxed{-2} or \boxed{2}", "2", Undecided),
+            (r"\boxed{-2} or \boxed{2}", "3", Incorrect),
+            (r"\boxed{-2} or \boxed{2}", "-2, 2", Correct),
+            (r"\boxed{-2} or \boxed{2}", r"\pm 2", Undecided),
+            (r"\boxed{-2} or \boxed{2}", "1, 2", Incorrect),
+            (r"\boxed{-2}, \boxed{2}", "2", Correct),
+            (r"\boxed{2} or \boxed{2.0}", "2", Undecided),
+        ] {
+            let grade = grade(completion, &[gold], &Options::default());
+            assert_eq!(grade.verdict(), verdict, "{completion}, {gold}");
+        }
+    }
+}

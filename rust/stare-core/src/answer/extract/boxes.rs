@@ -380,14 +380,18 @@ mod tests {
             (r"\boxed{}, \boxed{2}", None),
         ] {
             assert_eq!(
-                scan(text).joined(text, Joining::Connectives),
+                scan(text)
+                    .joined(text, Joining::Connectives)
+                    .map(|list| list.contents),
                 joined,
                 "{text}"
             );
         }
         let near = r"papers \boxed{1} and bins \boxed{2}";
         assert_eq!(
-            scan(near).joined(near, Joining::Nearby(70)),
+            scan(near)
+                .joined(near, Joining::Nearby(70))
+                .map(|list| list.contents),
             Some(vec!["1", "2"])
         );
     }

@@ -16,6 +16,7 @@ mod intervals;
 mod key;
 mod kinds;
 mod lattices;
+mod lettered;
 mod linear;
 mod lists;
 mod matching;
@@ -68,7 +69,8 @@ pub fn contains(answer: &Answer, wanted: &mut dyn FnMut(&Expr) -> bool) -> bool 
     found
 }
 
-pub use quantities::{is_measured, without_percent};
+pub use lettered::is_measured;
+pub use quantities::without_percent;
 
 /// What one comparison shares.
 struct Context<'b> {

@@ -104,6 +104,8 @@ const HEDGES: &[&str] = &[
     "wrong",
     "false",
     "incorrect",
+    "untrue",
+    "never",
     "none",
     "maybe",
 ];
@@ -112,8 +114,13 @@ const HEDGES: &[&str] = &[
 fn names_another(rest: &str) -> bool {
     rest.split(|c: char| !c.is_alphanumeric()).any(|word| {
         let letter = matches!(word.as_bytes(), [b'A'..=b'H']);
-        letter || HEDGES.iter().any(|hedge| word.eq_ignore_ascii_case(hedge))
+        letter || takes_back(word)
     })
+}
+
+/// Whether a word takes back or adds to what it stands beside.
+pub(super) fn takes_back(word: &str) -> bool {
+    HEDGES.iter().any(|hedge| word.eq_ignore_ascii_case(hedge))
 }
 
 /// The letter of `(C)`, `\text{C}`, `C: 12`, `(C) 12`, `\text{(C) } 12`.
