@@ -153,6 +153,8 @@ impl<'a> Side<'a> {
             }
             (_, Err(SyntaxError::Limit)) | (Err(SyntaxError::Limit), Ok(_)) => Reason::Limit,
             (_, Err(_)) => Reason::GoldUnparsed,
+            // Nobody else may drop what was not read here.
+            (Err(_), Ok(_)) if doubt::goes_on(self.bare) => Reason::Ambiguous,
             (Err(_), Ok(_)) => Reason::AnswerUnparsed,
         }
     }
@@ -324,6 +326,27 @@ mod tests {
                 answer.compare_trees(&gold, tolerance),
                 "{} against {}", answer.bare, gold.bare
             );
+        }
+    }
+
+    proptest! {
+        /// What is bare on both sides is never the same text with another meaning.
+        #[test]
+        fn wrappers_change_nothing(
+            inner in "(-?[0-9]{1,3}|0\\.[0-9]{1,3}|[a-z]|[0-9], [0-9])",
+            before in "[*$ ]{0,2}",
+            behind in "[.,;:* $]{0,4}",
+        ) {
+            let text = format!("{before}{inner}{behind}");
+            let side = Side::new(&text);
+            let plain = Side::new(&inner);
+            if side.bare == plain.bare {
+                let stars = side.text.trim_matches(['*', ' ']);
+                if let (Ok(read), Ok(right)) = (syntax::parse(stars), plain.tree()) {
+                    prop_assert_eq!(&read, right, "{}", text);
+                }
+            }
+            prop_assert!(!text.contains("...") || side.bare != inner);
         }
     }
 

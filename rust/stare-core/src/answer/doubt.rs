@@ -42,6 +42,18 @@ pub(super) fn forbids(sides: [Written; 2], verdict: Verdict, tolerance: Toleranc
     }
 }
 
+/// Whether a text that was not read ends in something that changes what is before it, and that a
+/// more lenient reader drops: an ellipsis, a star, a denial.
+pub(super) fn goes_on(text: &str) -> bool {
+    const OPEN: &[&str] = &["..", "\\ldots", "\\dots", "\\cdots", "\u{2026}"];
+    const DENIALS: &[&str] = &["not", "wrong", "false", "incorrect", "never"];
+    let denied = || {
+        text.split(|c: char| !c.is_alphabetic())
+            .any(|word| DENIALS.iter().any(|no| word.eq_ignore_ascii_case(no)))
+    };
+    OPEN.iter().any(|mark| text.contains(mark)) || text.ends_with('*') || denied()
+}
+
 /// `\approx 3` is no exact number.
 fn vague(side: Written, _: Written) -> bool {
     side.bare.starts_with("\\approx") || side.bare.starts_with('\u{2248}')
@@ -214,6 +226,21 @@ mod tests {
         ] {
             let reason = compare(left, right, Tolerance::None);
             assert_eq!(reason.verdict(), verdict, "{left}, {right}: {reason:?}");
+        }
+    }
+
+    #[test]
+    fn what_goes_on_is_left_to_nobody() {
+        use super::super::Reason;
+        for (answer, gold) in [
+            ("0.333...", "0.333"),
+            ("1, 2, 3, ...", "1, 2, 3"),
+            (r"42 \ldots", "42"),
+            ("z*", "z"),
+            (r"\text{wrong}=5", "5"),
+        ] {
+            let reason = compare(answer, gold, Tolerance::None);
+            assert_eq!(reason, Reason::Ambiguous, "{answer}, {gold}");
         }
     }
 
