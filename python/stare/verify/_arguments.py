@@ -47,6 +47,9 @@ def tolerance_of(tolerance: Tolerance) -> Tolerance:
     return float(tolerance)
 
 
+_PRIVATE_USE = {code: 0xF0000 + code - 0xD800 for code in range(0xD800, 0xE000)}
+
+
 def pairs_of(completions: Sequence[str], golds: Sequence[str | Sequence[str]]) -> list[Pair]:
     """Check completions and golds, and make each gold a list."""
     if isinstance(completions, str) or isinstance(golds, str):
@@ -78,13 +81,16 @@ def _several(gold: str | Sequence[str]) -> list[str]:
 
 
 def utf8(text: str) -> str:
-    """Make `text` encodable: a lone surrogate, as JSON can carry one, becomes its escape."""
+    """Make `text` encodable: a lone surrogate, as JSON can carry one, becomes a private character.
+
+    Each its own, so that two of them stay different.
+    """
     if not isinstance(text, str):
         raise ArgumentError(f"completions and answers must be strings, got {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode(errors="backslashreplace").decode()
+        return text.translate(_PRIVATE_USE)
     return text
 
 

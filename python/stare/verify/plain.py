@@ -31,22 +31,20 @@ _TOKEN = re.compile(
 )
 _SPACES = frozenset({r"\,", r"\;", r"\:", r"\!", "\\ ", r"\displaystyle"})
 _GREEK = frozenset(
-    rf"\{name}"
-    for name in (
-        "alpha beta delta epsilon varepsilon eta theta vartheta kappa lambda mu nu xi rho sigma "
-        "tau phi varphi chi psi omega"
-    ).split()
-)
+    {
+        r"\alpha", r"\beta", r"\delta", r"\epsilon", r"\varepsilon", r"\eta", r"\theta",
+        r"\vartheta", r"\kappa", r"\lambda", r"\mu", r"\nu", r"\xi", r"\rho", r"\sigma", r"\tau",
+        r"\phi", r"\varphi", r"\chi", r"\psi", r"\omega",
+    }
+)  # fmt: skip
 _CONSTANTS = {r"\pi": "pi", r"\infty": "oo"}
 _FUNCTIONS = {
-    rf"\{name}": f"{name}()"
-    for name in "sin cos tan cot sec csc sinh cosh tanh exp".split()
-} | {
-    r"\arcsin": "asin()",
-    r"\arccos": "acos()",
-    r"\arctan": "atan()",
-    r"\ln": "log()",
-}
+    r"\sin": "sin()", r"\cos": "cos()", r"\tan": "tan()",
+    r"\cot": "cot()", r"\sec": "sec()", r"\csc": "csc()",
+    r"\sinh": "sinh()", r"\cosh": "cosh()", r"\tanh": "tanh()",
+    r"\arcsin": "asin()", r"\arccos": "acos()", r"\arctan": "atan()",
+    r"\exp": "exp()", r"\ln": "log()",
+}  # fmt: skip
 _FRACTIONS = frozenset({r"\frac", r"\dfrac", r"\tfrac"})
 _SUMS = {r"\sum": "Sum()", r"\prod": "Product()"}
 _TIMES = frozenset({"*", r"\cdot", r"\times"})
