@@ -38,7 +38,8 @@ PLAIN = {
 
 NOT_PLAIN = (
     # Not balanced, or in other ways not one text.
-    "42} 43", "{42", "(42", "42)", r"\left(42)", r"(42\right)", r"\left(42\right", "(((" * 2000,
+    "42} 43", "{42", "(42", "42)", r"\left(42)", r"(42\right)", r"\left(42\right", "(" * 2000, "(" * 900 + "1",
+    r"\sum_{k=1}^n" * 80 + "k",
     "|a|b|c|", r"\begin{pmatrix}1\end{bmatrix}", r"\begin{cases}1\end{cases}", "{x}+1", "x{2}",
     "[42]", "$42$", r"\(42\)", "", "x" * 2000,
     # Commands and signs that say something else, or nothing.
@@ -152,6 +153,7 @@ def _grade_hack(hack: tuple[str, str, str, str, bool]) -> Grade:
 @LASTING
 @given(hack=HACKS)
 def test_glued_answers_do_not_get_past_the_grammar(gullible, hack):
+    assume(hack[1] not in ("\\ ", "\\,"))  # a product, which is plain
     graded = _grade_hack(hack)
     assert graded.by == "rust" or graded.verdict is not Verdict.CORRECT
 
