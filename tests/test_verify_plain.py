@@ -38,7 +38,8 @@ PLAIN = {
 
 NOT_PLAIN = (
     # Not balanced, or in other ways not one text.
-    "42} 43", "{42", "(42", "42)", r"\left(42)", r"(42\right)", r"\left(42\right", "(" * 2000, "(" * 900 + "1",
+    "42} 43", "{42", "(42", "42)", r"\left(42)", r"(42\right)", r"\left(42\right", "(" * 2000,
+    "(" * 900 + "1",
     r"\sum_{k=1}^n" * 80 + "k",
     "|a|b|c|", r"\begin{pmatrix}1\end{bmatrix}", r"\begin{cases}1\end{cases}", "{x}+1", "x{2}",
     "[42]", "$42$", r"\(42\)", "", "x" * 2000,
