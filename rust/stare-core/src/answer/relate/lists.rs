@@ -177,8 +177,14 @@ fn systems(context: &mut Context<'_>, answer: &[Answer], gold: &[Answer]) -> Rea
     }
 }
 
-/// Values without names say which is which by their order only.
+/// Values without names say which is which by their order only; and they may be the roots of one
+/// equation, where the names are those of a point.
 fn in_order(context: &mut Context<'_>, names: &[(&str, Answer)], bare: &[Answer]) -> Reason {
+    let mut bases = names.iter().map(|(name, _)| super::names::base(name));
+    let first = bases.next();
+    if !bases.all(|base| Some(base) == first) {
+        return Reason::Ambiguous;
+    }
     let pairs = names.iter().zip(bare);
     let reasons: Vec<_> = pairs
         .map(|((_, value), other)| context.answers(value, other))

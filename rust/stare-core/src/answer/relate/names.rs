@@ -111,10 +111,62 @@ enum Match<'a> {
 pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) -> Option<Reason> {
     match (named(answer), named(gold)) {
         (Some(left), Some(right)) => Some(pair(context, answer, gold, &left, &right)),
-        (Some(left), None) if takes(&left, gold) => Some(context.answers(&left.value, gold)),
-        (None, Some(right)) if takes(&right, answer) => Some(context.answers(answer, &right.value)),
+        (Some(left), None) if takes(&left, gold) => Some(match under(context, &left, gold) {
+            Ok(values) => context.answers(&left.value, &values),
+            Err(reason) => reason,
+        }),
+        (None, Some(right)) if takes(&right, answer) => {
+            Some(match under(context, &right, answer) {
+                Ok(values) => context.answers(&values, &right.value),
+                Err(reason) => reason,
+            })
+        }
         _ => None,
     }
+}
+
+/// What the other side says of a name: the members of a list that give it values, or it has no
+/// names at all.
+///
+/// `x = 1, y = 2` is one point, and no list of two values of `x`; `x_1 = 1, x_2 = 2` is such a list.
+fn under<'o>(
+    context: &mut Context<'_>,
+    known: &Named<'_>,
+    other: &'o Answer,
+) -> Result<Cow<'o, Answer>, Reason> {
+    let Answer::List { items, braces } = other else {
+        return Ok(Cow::Borrowed(other));
+    };
+    let mut values = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(member) = named(item) else {
+            if matches!(item, Answer::Relation { .. } | Answer::Where { .. }) {
+                // Several statements can say what one does.
+                return Err(Reason::Unproved);
+            }
+            values.push(item.clone());
+            continue;
+        };
+        match match_names(context, known.name, member.name) {
+            Match::Same => {}
+            Match::Unknown if are_indexed(known.name, member.name) => {}
+            Match::Different if is_numeric(&known.value) && is_numeric(&member.value) => {
+                return Err(Reason::DifferentNames);
+            }
+            _ => return Err(Reason::UnlikeKinds),
+        }
+        values.push(member.value.into_owned());
+    }
+    Ok(Cow::Owned(Answer::List {
+        items: values,
+        braces: *braces,
+    }))
+}
+
+/// Whether two names are variables that differ in their index only.
+fn are_indexed(left: &Answer, right: &Answer) -> bool {
+    let bases = [left, right].map(|name| symbol_of(name).map(|name| base(name)));
+    matches!(&bases, [Some(left), Some(right)] if left == right)
 }
 
 /// Whether the value alone can be compared with the other side. Equations and inequalities are
@@ -239,7 +291,7 @@ fn match_names<'a>(context: &mut Context<'_>, left: &Answer, right: &'a Answer) 
 }
 
 /// A name without its index, case-folded.
-fn base(name: &str) -> String {
+pub(super) fn base(name: &str) -> String {
     let base = name.split(['_', '\'']).next().unwrap_or_default();
     base.to_lowercase()
 }
