@@ -23,6 +23,9 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
         (Answer::Time(left), Answer::Time(right)) => Some(times(*left, *right)),
         (Answer::Ratio(left), Answer::Ratio(right)) => Some(ratios(context, left, right)),
         (Answer::Time(time), Answer::Ratio(ratio)) | (Answer::Ratio(ratio), Answer::Time(time)) => {
+            if time.afternoon.is_some() {
+                return Some(Reason::DifferentKinds);
+            }
             let as_ratio = ratios(context, &parts(*time), ratio);
             Some(doubtful(
                 [as_ratio],

@@ -5,7 +5,8 @@
 //! - [`evaluate`], [`power`], [`functions`], [`inverse`], [`factorial`]: from trees to such numbers.
 //! - [`field`], [`primes`], [`modular`], [`combinatorics`], [`identity`]: from trees to residues
 //!   modulo primes.
-//! - [`points`], [`numeric`]: constants, and expressions at points.
+//! - [`points`], [`numeric`]: constants, and expressions at points; [`pieces`]: those of which that
+//!   proves nothing.
 
 use std::cmp::Ordering;
 
@@ -33,6 +34,7 @@ mod key;
 mod mag;
 mod modular;
 mod numeric;
+mod pieces;
 mod points;
 mod power;
 mod primes;
