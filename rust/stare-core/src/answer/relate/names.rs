@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::tree::{Answer, BoundOperator, Expr, Operator, Symbol};
 use super::super::verdict::{Reason, Verdict};
 use super::edit::{is_numeric, mentions, substitute_answer, visit};
-use super::{equations, text, Context};
+use super::{equations, text, vocabulary, Context};
 
 /// A value and what it is called.
 pub(super) struct Named<'a> {
@@ -46,6 +46,15 @@ pub(super) fn is_name(answer: &Answer) -> bool {
     }
 }
 
+/// Whether the words before a value, or the one before a tuple of names, take it back.
+fn is_denied(name: &Answer) -> bool {
+    match name {
+        Answer::Words(words) => vocabulary::takes_back(words),
+        Answer::Expr(Expr::Symbol(name) | Expr::Apply(name, _)) => vocabulary::takes_back(name),
+        _ => false,
+    }
+}
+
 fn is_capital(expr: &Expr) -> bool {
     matches!(expr, Expr::Symbol(name) if name.starts_with(char::is_uppercase))
 }
@@ -65,7 +74,7 @@ pub(super) fn named(answer: &Answer) -> Option<Named<'_>> {
         first,
         Operator::Equal | Operator::Approximately | Operator::In
     );
-    if !gives || !is_name(name) {
+    if !gives || !is_name(name) || is_denied(name) {
         return None;
     }
     let value = match rest {
@@ -183,7 +192,11 @@ fn pair(
     left: &Named<'_>,
     right: &Named<'_>,
 ) -> Reason {
-    match match_names(context, left.name, right.name) {
+    let found = match match_names(context, left.name, right.name) {
+        Match::Same if !stands_for(left, right) || !stands_for(right, left) => Match::Unknown,
+        found => found,
+    };
+    match found {
         Match::Same => {
             let reason = context.answers(&left.value, &right.value);
             match reason.verdict() {
@@ -231,6 +244,21 @@ fn pair(
             }
         }
     }
+}
+
+/// Whether a variable may stand for the value of a function, if that is what the two names are: of
+/// a function without marks, of variables that occur in its value.
+fn stands_for(variable: &Named<'_>, function: &Named<'_>) -> bool {
+    let (Answer::Expr(Expr::Symbol(_)), Answer::Expr(Expr::Apply(name, arguments))) =
+        (variable.name, function.name)
+    else {
+        return true;
+    };
+    let occurring = super::edit::names(&function.value);
+    let occurs =
+        |argument: &Expr| matches!(argument, Expr::Symbol(name) if occurring.contains(&&**name));
+    let bare = name.chars().count() == 1;
+    bare && arguments.iter().any(occurs) && !arguments.iter().any(is_capital)
 }
 
 /// Whether the sides between the name and the value of `A = \pi r^2 = 9\pi` agree, where both have

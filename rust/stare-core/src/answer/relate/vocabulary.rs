@@ -1,7 +1,7 @@
 //! What is known of words: which say the same, which differ, which may stand for a number.
 
 use super::dictionary::{
-    ARTICLES, DENIALS, JOINING, NEAR_SYNONYMS, NEGATIVE, NUMBERS, NUMBER_LIKE, ORDERED,
+    ARTICLES, DENIALS, DOUBTS, JOINING, NEAR_SYNONYMS, NEGATIVE, NUMBERS, NUMBER_LIKE, ORDERED,
     PLAIN_UNITS, ROMAN, SCALES, SHORTENED, YES_OR_NO,
 };
 
@@ -176,6 +176,13 @@ pub(super) fn is_no_number(words: &str) -> bool {
         && tokens.len() <= MAX_WORDS + 1
         && !bare.contains(|c: char| c.is_numeric())
         && !tokens.iter().any(counts)
+}
+
+/// Whether words in front of a value say that it is not the answer, or not the only one.
+pub(super) fn takes_back(words: &str) -> bool {
+    tokens(words)
+        .iter()
+        .any(|word| DENIALS.contains(word) || DOUBTS.contains(word))
 }
 
 /// Whether words behind a number multiply it.
