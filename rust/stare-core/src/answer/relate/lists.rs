@@ -126,11 +126,11 @@ fn measured(
 
 /// The units of members that have one.
 fn units(items: &[Answer]) -> Vec<&Unit> {
-    let unit = |item| match item {
-        &Answer::Quantity(_, ref unit) => Some(unit),
+    let each = items.iter().filter_map(|item| match item {
+        Answer::Quantity(_, unit) => Some(unit),
         _ => None,
-    };
-    items.iter().filter_map(unit).collect()
+    });
+    each.collect()
 }
 
 /// A percentage read as its number or as a fraction of 100.

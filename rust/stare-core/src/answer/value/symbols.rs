@@ -71,10 +71,11 @@ pub(super) fn is_monomial(expr: &Expr) -> bool {
 pub(super) fn is_integer(expr: &Expr) -> bool {
     match expr {
         Expr::Number(number) => number.value.is_int(),
-        Expr::Sum(parts) | Expr::Product(parts) => parts.iter().all(is_integer),
         Expr::Negate(inner) => is_integer(inner),
         Expr::Power(base, exponent) => is_integer(base) && is_integer(exponent),
-        Expr::Call(
+        Expr::Sum(parts)
+        | Expr::Product(parts)
+        | Expr::Call(
             Function::Factorial
             | Function::DoubleFactorial
             | Function::Binomial
