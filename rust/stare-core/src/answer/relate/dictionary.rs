@@ -243,3 +243,33 @@ pub(super) const NEGATIVE: &[&str] = &[
     "nothing",
     "neither",
 ];
+
+/// Words that deny what comes with them.
+pub(super) const DENIALS: &[&str] = &["not", "no", "non", "never", "neither", "nor", "without"];
+
+/// Words that call what comes with them in question.
+pub(super) const DOUBTS: &[&str] = &[
+    "wrong",
+    "incorrect",
+    "false",
+    "either",
+    "or",
+    "maybe",
+    "perhaps",
+    "possibly",
+    "unless",
+    "except",
+    "isn",
+    "isnt",
+];
+
+/// The digits of Roman numerals.
+pub(super) const ROMAN: &[(char, i64)] = &[
+    ('I', 1),
+    ('V', 5),
+    ('X', 10),
+    ('L', 50),
+    ('C', 100),
+    ('D', 500),
+    ('M', 1000),
+];
