@@ -13,9 +13,9 @@ def by_gold() -> Callable[[dict[str, Any]], dict[str, Any]]:
     def run(job: dict[str, Any]) -> dict[str, Any]:
         match job["gold"][0]:
             case "1":
-                return {"equal": True, "kinds": ["expression"] * 2, "gap": 0.0}
+                return {"equal": True, "kinds": ["expression"] * 2, "gap": 0.0, "accounted": True}
             case "2":
-                return {"equal": False, "kinds": ["expression"] * 2, "gap": 0.5}
+                return {"equal": False, "kinds": ["expression"] * 2, "gap": 0.5, "accounted": True}
             case "3":
                 return {"equal": None, "kinds": ["expression", "unparsed"]}
             case "5":
@@ -23,6 +23,11 @@ def by_gold() -> Callable[[dict[str, Any]], dict[str, Any]]:
         raise ValueError
 
     return run
+
+
+def gullible() -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """An engine that takes everything for equal."""
+    return lambda job: {"equal": True, "kinds": ["number"] * 2, "gap": 0.0, "accounted": True}
 
 
 def broken() -> None:

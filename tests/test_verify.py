@@ -52,7 +52,8 @@ def test_grade(completion, gold, verdict, extracted, reason):
 def test_a_lone_surrogate_is_an_odd_character_not_an_error():
     assert grade("\\boxed{4\ud800}", "4").verdict is Verdict.UNDECIDED
     assert grade("\ud800 \\boxed{4}", "4").verdict is Verdict.CORRECT
-    assert extract_answer("\\boxed{\udfff}") == "?"
+    assert extract_answer("\\boxed{\udfff}") == "\U000f07ff"
+    assert equivalent("\ud800", "\ud801") is not Verdict.CORRECT
     assert equivalent("\ud800", "4") is Verdict.UNDECIDED
 
 

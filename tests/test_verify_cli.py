@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import stare
 from stare import _core
 from stare.evals import grade as bulk
 from stare.evals.cli import main as stare_eval
+from stare.verify import __main__ as explain_module
 from stare.verify.__main__ import main as explain_command
 
 # --- python -m stare.verify ----------------------------------------------------------------------
@@ -60,6 +62,14 @@ def test_it_says_how_the_verdict_came_about(capsys):
         assert part in out
     assert explain_command(["hm", "4"]) == 1
     assert "none is declared" in capsys.readouterr().out
+
+
+def test_every_way_to_find_an_answer_has_words(root):
+    stub = (root / "python/stare/_core.pyi").read_text()
+    listed = re.search(r"how: Literal\[(.*?)\]", stub, re.S)[1]
+    assert set(re.findall(r'"(\w+)"', listed)) == set(explain_module._HOW)
+    source = (root / "rust/stare-core/src/answer/extract/mod.rs").read_text()
+    assert set(re.findall(r'Self::\w+ => "(\w+)"', source)) == set(explain_module._HOW)
 
 
 def test_json_is_one_object(capsys):

@@ -68,6 +68,9 @@ def test_ordinary_verdicts_count(gold: str, answer: str, equal: bool):
         ("notation", "4:30", "2/15"),
         ("notation", "4.4e7", "44000000"),
         ("notation", r"1 \pm 2", "3"),
+        ("plain", "42} 43", "42"),
+        ("plain", r"\boxed{42}+43", "42"),
+        ("plain", "42'", "42"),
         ("not-ascii", "√2", r"\sqrt{2}"),
     ],
 )
@@ -83,6 +86,8 @@ def test_misread_notation_does_not(rule: str, gold: str, answer: str, equal: boo
         ("unparsed", report(None)),
         ("unparsed", report(False, kinds=("unparsed", "number"))),
         ("relation", report(True, kinds=("relation", "relation"))),
+        ("dropped", report(True, accounted=False)),
+        ("kinds", report(True, kinds=("finite-set", "interval"), gap=None)),
         ("kinds", report(False, kinds=("set", "tuple"))),
         ("kinds", report(False, kinds=("number", "matrix"))),
         ("tiny", report(True, kinds=("number", "number"), smallest=1e-7)),

@@ -239,7 +239,7 @@ def test_from_threads(fake, undecided_core):
     undecided_core()
     with ThreadPoolExecutor(8) as pool:
         batches = list(
-            pool.map(lambda t: grade_batch([f"{t} {i}" for i in range(9)], [SAME] * 9), range(8))
+            pool.map(lambda t: grade_batch([f"{t}+{i}x" for i in range(9)], [SAME] * 9), range(8))
         )
     assert {g.verdict for batch in batches for g in batch} == {Verdict.CORRECT}
     assert fallback_stats().sent == fallback_stats().decided == 72

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import warnings
 
 import numpy as np
 import pytest
@@ -11,10 +13,12 @@ from stare import _core
 from stare.errors import ArgumentError
 from stare.types import Completion, Problem
 from stare.verify import (
+    grade,
     math_reward,
     reset_reward_counts,
     reward,
     reward_counts,
+    rewards,
     trl_reward,
     trl_reward_with,
     verl_compute_score,
@@ -139,6 +143,52 @@ def test_trl_errors_name_the_columns():
         call_as_trl(trl_reward, [RIGHT], answer=["4", "4"])
 
 
+GSM8K = ["2 and 2 make 4.\n#### 4", r"So $2 + 2 = \boxed{4}$.", "4"]
+TWO_BOXES = r"First \boxed{3}, then \boxed{4}."
+
+
+def test_trl_worked_solutions():
+    texts = [RIGHT] * 3
+    assert call_as_trl(trl_reward, texts, solution=GSM8K) == [1.0] * 3
+    worked = trl_reward_with(gold_profile="reward", fallback=False)
+    assert call_as_trl(worked, texts, answer=GSM8K) == [1.0] * 3
+    assert call_as_trl(worked, [WRONG] * 3, answer=GSM8K) == [0.0] * 3
+    assert reward([RIGHT], [["3", GSM8K[0]]], gold_profile="reward") == [1.0]
+    reset_reward_counts()
+    with pytest.warns(UserWarning, match="100% of the gold answers cannot be read"):
+        assert call_as_trl(worked, [RIGHT], answer=[TWO_BOXES]) == [None]
+
+
+def test_golds_that_cannot_be_read_are_said_once_with_their_share():
+    with pytest.warns(UserWarning, match=r"50% .*cannot be read") as caught:
+        assert reward([RIGHT] * 2, [GSM8K[0], "4"], fallback=False) == [0.0, 1.0]
+    assert [warning.filename for warning in caught] == [__file__]
+    assert "gold_profile='reward'" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reward([RIGHT], [GSM8K[0]], fallback=False)
+        reset_reward_counts()
+        reward([RIGHT] * 9, [GSM8K[0]] + ["4"] * 8, fallback=False)
+
+
+@pytest.mark.parametrize("gold", [42, None, 4.5, b"42", {"answer": "42"}, [42]])
+def test_a_gold_that_is_no_text_is_named(gold):
+    with pytest.raises(ArgumentError, match=r"must be .*strings?, got"):
+        grade(RIGHT, gold)
+    with pytest.raises(ArgumentError, match=r"must be .*strings?, got"):
+        reward([RIGHT], [gold])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_a_lock_of_its_parent():
+    with rewards._lock:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if rewards._lock.acquire(timeout=5) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 # --- verl ----------------------------------------------------------------------------------------
 
 
@@ -174,3 +224,7 @@ def test_verl_has_no_missing_scores():
 
 def test_verl_options():
     assert verl_compute_score("math", "so $4$.", ["3", "4"], profile="eval")["score"] == 1.0
+    worked = verl_compute_score("gsm8k", RIGHT, GSM8K[0], gold_profile="reward")
+    assert (worked["score"], worked["acc"]) == (1.0, 1.0)
+    with pytest.raises(ArgumentError, match=r"unknown options 'undecide'.* known are 'undecided'"):
+        verl_compute_score("math", RIGHT, "4", undecide=0.0)

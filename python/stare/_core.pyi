@@ -26,7 +26,7 @@ __version__: Final[str]
 
 _Verdict = Literal["correct", "incorrect", "undecided"]
 _Profile = Literal["reward", "eval", "math_verify"]
-_Tolerance = float | Literal["gold-digits"] | None  # relative; what else equals a decimal gold
+_Tolerance = float | Literal["gold-digits"] | None  # a number holds for every number
 
 class _ExplainedGold(TypedDict):
     text: str

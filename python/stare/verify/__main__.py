@@ -40,6 +40,7 @@ _HOW = {
     "boxes": "several boxes that make a list",
     "hashes": "####",
     "marker": "words that announce an answer",
+    "line": "a last line that is a number",
     "maths": "the last formula",
     "number": "the last number",
 }
@@ -87,7 +88,8 @@ def _parser() -> argparse.ArgumentParser:
         "--tolerance",
         type=_tolerance,
         metavar="T",
-        help="what else equals a decimal gold: a relative distance as 1e-3, or gold-digits",
+        help="what else is right: gold-digits (what rounds to the digits of a decimal gold), or a "
+        "relative distance such as 1e-3, WHICH HOLDS FOR EVERY NUMBER, whole ones too",
     )
     parser.add_argument(
         "--fallback",

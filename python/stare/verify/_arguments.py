@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from stare.errors import ArgumentError, ConfigError
@@ -13,6 +14,7 @@ __all__ = [
     "Pair",
     "Profile",
     "Tolerance",
+    "levels_to_caller",
     "pairs_of",
     "profile_of",
     "thread_count",
@@ -45,6 +47,9 @@ def tolerance_of(tolerance: Tolerance) -> Tolerance:
     return float(tolerance)
 
 
+_PRIVATE_USE = {code: 0xF0000 + code - 0xD800 for code in range(0xD800, 0xE000)}
+
+
 def pairs_of(completions: Sequence[str], golds: Sequence[str | Sequence[str]]) -> list[Pair]:
     """Check completions and golds, and make each gold a list."""
     if isinstance(completions, str) or isinstance(golds, str):
@@ -55,7 +60,7 @@ def pairs_of(completions: Sequence[str], golds: Sequence[str | Sequence[str]]) -
             f"got {len(completions)} and {len(golds)}"
         )
     pairs = [
-        (utf8(completion), [utf8(gold)] if isinstance(gold, str) else [utf8(g) for g in gold])
+        (utf8(completion), _several(gold))
         for completion, gold in zip(completions, golds, strict=True)
     ]
     for index, (_, several) in enumerate(pairs):
@@ -64,14 +69,28 @@ def pairs_of(completions: Sequence[str], golds: Sequence[str | Sequence[str]]) -
     return pairs
 
 
+def _several(gold: str | Sequence[str]) -> list[str]:
+    if isinstance(gold, str):
+        return [utf8(gold)]
+    if isinstance(gold, Mapping | bytes) or not isinstance(gold, Iterable):
+        raise ArgumentError(
+            f"a gold answer must be a string or a list of strings, got {gold!r} "
+            f"({type(gold).__name__})"
+        )
+    return [utf8(one) for one in gold]
+
+
 def utf8(text: str) -> str:
-    """Make `text` encodable: a lone surrogate, as JSON can carry one, becomes a question mark."""
+    """Make `text` encodable: a lone surrogate, as JSON can carry one, becomes a private character.
+
+    Each its own, so that two of them stay different.
+    """
     if not isinstance(text, str):
         raise ArgumentError(f"completions and answers must be strings, got {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()
+        return text.translate(_PRIVATE_USE)
     return text
 
 
@@ -87,3 +106,12 @@ def thread_count(threads: int) -> int:
     if not setting.isdecimal() or int(setting) == 0:
         raise ConfigError(f"STARE_NUM_THREADS must be a positive integer, got {setting!r}")
     return int(setting)
+
+
+def levels_to_caller() -> int:
+    """Stack level, for the function that calls this, of the code that called this package."""
+    package = __name__.rpartition(".")[0]
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(package):
+        frame, level = frame.f_back, level + 1
+    return level

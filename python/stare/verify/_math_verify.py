@@ -12,12 +12,15 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from stare.verify.plain import Leaf, is_accounted, leaves_of
+
 __all__ = ["engine"]
 
 _NODES = 256
 _POINTS = 3
 _DIGITS = 50
 _UNDERFLOW = 5e-324
+_SETS = {"FiniteSet": "finite-set", "Interval": "interval"}
 
 
 def engine() -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -59,6 +62,7 @@ def engine() -> Callable[[dict[str, Any]], dict[str, Any]]:
                 "kinds": [_kind(gold), _kind(answer)],
                 "smallest": min(_smallest(gold), _smallest(answer)),
                 "gap": _gap(gold, answer),
+                "accounted": _accounted(job["gold"], gold) and _accounted(job["answer"], answer),
             }
 
     compare({"gold": r"\frac{1}{2}", "answer": "0.5", "alarm_s": 5, "float_rounding": 6})
@@ -90,12 +94,42 @@ def _kind(value: Any) -> str:
     if isinstance(value, Relational | Boolean):
         return "relation"
     if isinstance(value, Set):
-        return "set"
+        return _SETS.get(type(value).__name__, "set")
     if isinstance(value, Tuple):
         return "tuple"
     if isinstance(value, Expr):
         return "number" if not value.free_symbols else "expression"
     return "other" if isinstance(value, Basic) else "unparsed"
+
+
+def _accounted(text: str, value: Any) -> bool:
+    """Whether nothing of the text was dropped on the way to `value`."""
+    from sympy import MatrixBase, preorder_traversal
+
+    asked = leaves_of(text)
+    roots = list(value) if isinstance(value, MatrixBase) else [value]
+    nodes = list(islice((n for root in roots for n in preorder_traversal(root)), _NODES))
+    found = [leaf for node in nodes for leaf in _leaves(node)]
+    return asked is not None and is_accounted(asked.elements(), found)
+
+
+def _leaves(node: Any) -> list[Leaf]:
+    """What one node of a tree stands for, in the words of `stare.verify.plain`."""
+    from fractions import Fraction
+
+    from sympy import Float, Rational, S, Symbol
+
+    if isinstance(node, Rational):
+        return [str(abs(Fraction(int(node.p), int(node.q))))]
+    if isinstance(node, Float):
+        return [str(abs(Fraction(repr(float(node)))))]
+    if isinstance(node, Symbol):
+        return [node.name]
+    constants = {S.Exp1: "e", S.Pi: "pi", S.Infinity: "oo", S.NegativeInfinity: "oo"}
+    if node in constants:
+        return [constants[node]]
+    name = type(node).__name__
+    return ["exp()", "e"] if name == "exp" else [f"{name}()"]
 
 
 def _smallest(value: Any) -> float:

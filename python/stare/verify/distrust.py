@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["PairReport", "distrust"]
+from stare.verify.plain import leaves_of
+
+__all__ = ["PairReport", "distrust", "distrust_texts"]
 
 _TINY = 1e-6
 _SAME = 1e-12
@@ -30,8 +32,10 @@ class PairReport:
     equal: bool | None
     """Its verdict; None if a side did not parse."""
     kinds: tuple[str, str]
-    """What the gold and the answer were parsed to: `number`, `expression`, `relation`, `set`,
-    `tuple`, `matrix`, `other`, `unparsed`."""
+    """What the gold and the answer were parsed to: `number`, `expression`, `relation`,
+    `finite-set`, `interval`, `set`, `tuple`, `matrix`, `other`, `unparsed`."""
+    accounted: bool = True
+    """Whether all that the texts say was found in what they were parsed to."""
     smallest: float = float("inf")
     """Least modulus above zero among the numbers that occur on either side."""
     gap: float | None = None
@@ -106,10 +110,25 @@ def distrust(gold: str, answer: str, report: PairReport) -> str | None:
     """
     if report.equal is None or "unparsed" in report.kinds:
         return "unparsed"
+    rule = distrust_texts(gold, answer)
+    if rule is None and not report.accounted:
+        rule = "dropped"
+    return rule or _distrust_values(report.equal, report.kinds, report)
+
+
+def distrust_texts(gold: str, answer: str) -> str | None:
+    r"""Name the rule by which a pair need not be asked about; None if it may be.
+
+    Example:
+        >>> distrust_texts("x^2+1=0", "x^2+2=0"), distrust_texts("42", "42} 43")
+        ('relation', 'plain')
+        >>> distrust_texts(r"\frac13", r"\int_0^1 x^2\,dx") is None
+        True
+    """
     for name, applies in _STRING_RULES:
         if applies(gold, answer):
             return name
-    return _distrust_values(report.equal, report.kinds, report)
+    return "plain" if leaves_of(gold) is None or leaves_of(answer) is None else None
 
 
 def _distrust_values(equal: bool, kinds: Sequence[str], report: PairReport) -> str | None:

@@ -41,7 +41,8 @@ class Explanation:
     grade: Grade
     """The same as `grade` returns."""
     how: str | None
-    """What the answer was found by: `box`, `boxes`, `hashes`, `marker`, `maths`, `number`."""
+    """What the answer was found by: `box`, `boxes`, `hashes`, `marker`, `line`, `maths`,
+    `number`."""
     tree: str | None
     """How the answer was read; None if it was not, or there is none."""
     golds: tuple[GoldExplanation, ...]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import threading
 import time
 import warnings
@@ -22,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from stare.errors import ConfigError
 from stare.types import Verdict
+from stare.verify._arguments import levels_to_caller
 from stare.verify._pool_config import PoolConfig
-from stare.verify.distrust import PairReport, distrust
+from stare.verify.distrust import PairReport, distrust, distrust_texts
 
 if TYPE_CHECKING:
     from stare.verify.pool import Reply, WorkerPool
@@ -68,7 +68,7 @@ class FallbackStats:
     decided: int = 0
     """Of those, decided."""
     distrusted: int = 0
-    """Verdicts that do not count (`stare.verify.distrust`)."""
+    """Pairs that were not sent, or whose verdict does not count (`stare.verify.distrust`)."""
     timeouts: int = 0
     """Jobs that ran out of time, stopped by themselves or killed."""
     killed: int = 0
@@ -181,11 +181,30 @@ def judge(
     Returns:
         [N] judgements.
     """
-    asked = {pair: None for pair in pairs if all(map(str.strip, pair))}
-    missing = _missing() if asked else ""
-    if missing or not asked:
-        return [Judgement(Verdict.UNDECIDED, "unavailable" if missing else "blank")] * len(pairs)
-    rounding = _PARITY_ROUNDING if parity else _FLOAT_ROUNDING
+    said = {pair: _unasked(*pair) for pair in pairs}
+    asked = [pair for pair, one in said.items() if one is None]
+    refused = sum(one is not None and one.detail != "blank" for one in said.values())
+    if refused:
+        _state.count("distrusted", refused)
+    if asked and _missing():
+        said.update((pair, Judgement(Verdict.UNDECIDED, "unavailable")) for pair in asked)
+    elif asked:
+        judged = _ask(asked, any_difference_counts, _PARITY_ROUNDING if parity else _FLOAT_ROUNDING)
+        said.update(zip(asked, judged, strict=True))
+    return [one for pair in pairs if (one := said[pair]) is not None]
+
+
+def _unasked(answer: str, gold: str) -> Judgement | None:
+    """Why a pair is not put to math-verify; None if it is."""
+    if not answer.strip() or not gold.strip():
+        return Judgement(Verdict.UNDECIDED, "blank")
+    rule = distrust_texts(_bare(gold), _bare(answer))
+    return None if rule is None else Judgement(Verdict.UNDECIDED, f"distrust:{rule}")
+
+
+def _ask(
+    pairs: Sequence[tuple[str, str]], any_difference_counts: bool, rounding: int
+) -> list[Judgement]:
     started = time.perf_counter()
     jobs: list[dict[str, Any]] = [
         {
@@ -194,7 +213,7 @@ def judge(
             "alarm_s": _ALARM_S,
             "float_rounding": rounding,
         }
-        for answer, gold in asked
+        for answer, gold in pairs
     ]
     pool = _pool()
     judged = [
@@ -204,9 +223,7 @@ def judge(
     _record(judged, (time.perf_counter() - started) * 1000)
     if pool.unavailable:
         _warn_once(pool.unavailable)
-    known = dict(zip(asked, judged, strict=True))
-    blank = Judgement(Verdict.UNDECIDED, "blank")
-    return [known.get(pair, blank) for pair in pairs]
+    return judged
 
 
 def _judgement(job: dict[str, Any], reply: Reply, any_difference_counts: bool) -> Judgement:
@@ -218,6 +235,7 @@ def _judgement(job: dict[str, Any], reply: Reply, any_difference_counts: bool) -
         kinds=(gold_kind, answer_kind),
         smallest=reply.result.get("smallest", float("inf")),
         gap=reply.result.get("gap"),
+        accounted=reply.result.get("accounted", False),
     )
     rule = distrust(job["gold"], job["answer"], report)
     if rule is None and not report.equal and not any_difference_counts:
@@ -249,18 +267,23 @@ _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 
 
 def _bare(text: str) -> str:
-    r"""Take off what is around an answer and says nothing: math delimiters, a final full stop.
+    r"""Take off what is around an answer and says nothing: math delimiters, one full stop.
 
     Example:
-        >>> _bare("$x + 1$."), _bare(r"\(2\)")
-        ('x + 1', '2')
+        >>> _bare("$x + 1$."), _bare(r"\(2\)"), _bare("3...")
+        ('x + 1', '2', '3...')
     """
-    text = text.strip().rstrip(".,;: ")
+    text = _without_full_stop(text)
     for start, end in _WRAPPERS:
         inside = text[len(start) : -len(end)]
         if text.startswith(start) and text.endswith(end) and inside and "$" not in inside:
-            return inside.strip().rstrip(".,;: ")
+            return _without_full_stop(inside)
     return text
+
+
+def _without_full_stop(text: str) -> str:
+    text = text.strip()
+    return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
 
 
 def _missing() -> str:
@@ -280,17 +303,8 @@ def _warn_once(problem: str) -> None:
         f"{problem}; answers that the core does not decide stay undecided\n"
         f"hint: {_HINT}, or pass fallback=False",
         UserWarning,
-        stacklevel=_levels_to_caller(),
+        stacklevel=levels_to_caller(),
     )
-
-
-def _levels_to_caller() -> int:
-    """Stack level, for the function that calls this, of the code that called this package."""
-    package = __name__.rpartition(".")[0]
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(package):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _pool() -> WorkerPool:

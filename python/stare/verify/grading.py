@@ -85,8 +85,10 @@ def equivalent(
         answer: the answer.
         gold: the gold answer.
         fallback: whether an undecided pair may be put to math-verify.
-        tolerance: what else equals a decimal gold: nothing; what rounds to its digits
-            (`gold-digits`); or what is within this relative distance.
+        tolerance: what else is right: nothing (None); what rounds to the digits of a gold written
+            as a decimal (`gold-digits`); or, with a number, what is within this relative distance
+            of the gold. A number holds for EVERY gold that is a number, exact ones included: at
+            1e-3, 2023 is right for 2024, 3.14 for \pi. Do not use one where golds are counts.
 
     Raises:
         ArgumentError: the tolerance is not one of these.
@@ -131,7 +133,7 @@ def grade(
         completion: the text of the response.
         gold: the gold answer, or several of which any counts as right.
         profile: what counts as declaring an answer, see `extract_answer`.
-        tolerance: what else equals a decimal gold, see `equivalent`.
+        tolerance: what else is right, see `equivalent`; a number holds for every gold.
         fallback: whether an undecided pair may be put to math-verify.
 
     Raises:
@@ -166,7 +168,7 @@ def grade_batch(
         threads: at most this many; 0 means `STARE_NUM_THREADS`, or all cores where that is not
             set. The result does not depend on it.
         profile: what counts as declaring an answer, see `extract_answer`.
-        tolerance: what else equals a decimal gold, see `equivalent`.
+        tolerance: what else is right, see `equivalent`; a number holds for every gold.
         fallback: whether undecided pairs may be put to math-verify.
 
     Returns:

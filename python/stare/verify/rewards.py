@@ -7,15 +7,17 @@ trainer knows how to (ours and TRL do); a number counts it as that. Either way i
 
 from __future__ import annotations
 
+import os
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from stare.errors import ArgumentError
 from stare.types import Completion, Problem, Verdict
-from stare.verify._arguments import Profile, Tolerance
-from stare.verify.grading import Grade, grade_batch
+from stare.verify._arguments import Profile, Tolerance, levels_to_caller
+from stare.verify.grading import Grade, extract_answer, grade_batch
 
 __all__ = [
     "math_reward",
@@ -31,8 +33,23 @@ __all__ = [
 Undecided = float | Literal["drop", "zero"] | None
 TrlReward = Callable[..., list[float | None]]
 
+_UNREADABLE_SHARE = 0.25
+_VERL_OPTIONS = ("undecided", "profile", "tolerance", "fallback", "gold_profile")
+# What verl passes of its own accord to every score function.
+_VERL_PASSES = frozenset(
+    {
+        "reward_router_address",
+        "reward_model_tokenizer",
+        "sandbox_fusion_url",
+        "concurrent_semaphore",
+        "memory_limit_mb",
+    }
+)
+
 _lock = threading.Lock()
 _counts: Counter[Verdict] = Counter()
+_golds: Counter[str] = Counter()
+"""How many golds were `seen`, were `unreadable`, and whether that was `said`."""
 
 
 def reward_counts() -> dict[str, int]:
@@ -52,6 +69,7 @@ def reset_reward_counts() -> None:
     """Set the counts to zero."""
     with _lock:
         _counts.clear()
+        _golds.clear()
 
 
 def reward(
@@ -62,9 +80,12 @@ def reward(
     profile: Profile = "reward",
     tolerance: Tolerance = None,
     fallback: bool = True,
+    gold_profile: Profile | None = None,
     threads: int = 0,
 ) -> list[float | None]:
     r"""Reward of each completion: 1.0 correct, 0.0 incorrect.
+
+    Warns once if many golds cannot be read: a gold is an answer and is never searched for one.
 
     Args:
         completions: [N] texts.
@@ -72,8 +93,12 @@ def reward(
         undecided: reward of an undecided completion: a number (`zero` is 0.0), or None (`drop`), to
             leave it out of its group.
         profile: what counts as declaring an answer, see `extract_answer`.
-        tolerance: what else equals a decimal gold, see `equivalent`.
+        tolerance: what else is right, see `equivalent`. A number holds for EVERY gold that is a
+            number: 2023 is right for 2024 at 1e-3.
         fallback: whether undecided pairs may be put to math-verify.
+        gold_profile: None: golds are answers. Otherwise they are worked solutions (`.. #### 72`,
+            `.. so \boxed{72}.`) whose answer is found as this profile finds that of a completion;
+            a gold with none, or with several boxes, is taken as it is.
         threads: see `grade_batch`.
 
     Returns:
@@ -89,7 +114,7 @@ def reward(
     value = _undecided(undecided)
     grades = grade_batch(
         completions,
-        golds,
+        golds if gold_profile is None else [_answer_of(gold, gold_profile) for gold in golds],
         threads=threads,
         profile=profile,
         tolerance=tolerance,
@@ -147,8 +172,10 @@ def trl_reward(
 ) -> list[float | None]:
     r"""Reward function for TRL: `GRPOTrainer(reward_funcs=trl_reward, ..)`.
 
-    Golds are in the column `answer`, else `solution`. Undecided completions, and rows whose gold is
-    None, get None, which TRL leaves out. `trl_reward_with` has options.
+    Golds are in the column `answer`, else `solution`. A solution may be worked: its answer is the
+    one in its box, or after its `####` (`gold_profile="reward"`); an `answer` is taken as it is.
+    Undecided completions, and rows whose gold is None, get None, which TRL leaves out; if many
+    golds cannot be read, that is said once. `trl_reward_with` has options.
 
     Args:
         prompts: [N] prompts; not used.
@@ -169,7 +196,10 @@ def trl_reward(
         >>> trl_reward(prompts=["6 * 7?"], completions=chat, solution=["42"])
         [0.0]
     """
-    return _trl(completions, columns, ("answer", "solution"), {"undecided": None})
+    name = "answer" if columns.get("answer") is not None else "solution"
+    gold_profile = "reward" if name == "solution" else None
+    options = {"undecided": None, "gold_profile": gold_profile}
+    return _trl(completions, columns, ("answer", "solution"), options)
 
 
 def trl_reward_with(
@@ -179,6 +209,7 @@ def trl_reward_with(
     profile: Profile = "reward",
     tolerance: Tolerance = None,
     fallback: bool = True,
+    gold_profile: Profile | None = None,
 ) -> TrlReward:
     r"""Make a reward function for TRL with options.
 
@@ -188,10 +219,12 @@ def trl_reward_with(
         profile: see `reward`.
         tolerance: see `reward`.
         fallback: see `reward`.
+        gold_profile: see `reward`; `"reward"` for a column of worked solutions, as GSM8K's
+            `answer` is one.
 
     Example:
-        >>> by_solution = trl_reward_with(gold="solution", undecided=0.0)
-        >>> by_solution(prompts=["?"], completions=["Answer: 4"], solution=["4"])
+        >>> gsm8k = trl_reward_with(gold="answer", gold_profile="reward")
+        >>> gsm8k(prompts=["?"], completions=["Answer: 4"], answer=["2 + 2 = 4\n#### 4"])
         [1.0]
     """
     options = {
@@ -199,6 +232,7 @@ def trl_reward_with(
         "profile": profile,
         "tolerance": tolerance,
         "fallback": fallback,
+        "gold_profile": gold_profile,
     }
 
     # TRL logs a reward function under its name.
@@ -279,8 +313,12 @@ def verl_compute_score(
         solution_str: the completion.
         ground_truth: the gold answer, or several of which any is right.
         extra_info: not used.
-        **kwargs: `undecided` (a number, default 0.0), `profile`, `tolerance` and `fallback` as in
-            `reward`, from `reward_kwargs`; what else verl passes is not used.
+        **kwargs: `undecided` (a number, default 0.0), `profile`, `tolerance`, `fallback` and
+            `gold_profile` as in `reward`, from `reward_kwargs`. What verl itself passes is not
+            used.
+
+    Raises:
+        ArgumentError: an option has another name, or `undecided` is not a number.
 
     Returns:
         `score`, `acc` (1.0 if correct), `undecided` (1.0 if so) and `pred` (the answer found).
@@ -313,18 +351,28 @@ def verl_compute_score_batch(
         [N] scores, all with the same keys.
 
     Raises:
-        ArgumentError: `undecided` is not a number: verl knows no missing scores.
+        ArgumentError: an option has another name, or `undecided` is not a number: verl knows no
+            missing scores.
 
     Example:
         >>> scores = verl_compute_score_batch(["m"] * 2, [r"\boxed{1}", "?"], ["1", "2"])
         >>> [score["score"] for score in scores]
         [1.0, 0.0]
     """
+    unknown = sorted(kwargs.keys() - _VERL_PASSES - set(_VERL_OPTIONS))
+    if unknown:
+        raise ArgumentError(
+            f"unknown options {', '.join(map(repr, unknown))} (reward_kwargs), "
+            f"known are {', '.join(map(repr, _VERL_OPTIONS))}"
+        )
     value = _undecided(kwargs.get("undecided", 0.0))
     if value is None:
         raise ArgumentError("undecided must be a number for verl, which has no missing scores")
     options = {key: kwargs[key] for key in ("profile", "tolerance", "fallback") if key in kwargs}
-    grades = grade_batch(list(solution_strs), [_gold(gold) for gold in ground_truths], **options)
+    golds = [_gold(gold) for gold in ground_truths]
+    if (gold_profile := kwargs.get("gold_profile")) is not None:
+        golds = [_answer_of(gold, gold_profile) for gold in golds]
+    grades = grade_batch(list(solution_strs), golds, **options)
     _count(grades)
     return [
         {
@@ -355,6 +403,39 @@ def _value(graded: Grade, undecided: float | None) -> float | None:
     return float(graded.verdict is Verdict.CORRECT)
 
 
+def _answer_of(gold: str | Sequence[str], profile: Profile) -> str | list[str]:
+    """The answer of a worked solution; the text itself if none is found, or which is not clear."""
+    if not isinstance(gold, str):
+        return [str(_answer_of(one, profile)) for one in gold]
+    if gold.count(r"\boxed") + gold.count(r"\fbox") > 1:
+        return gold
+    return extract_answer(gold, profile=profile) or gold
+
+
 def _count(grades: Sequence[Grade]) -> None:
     with _lock:
         _counts.update(graded.verdict for graded in grades)
+        _golds["seen"] += len(grades)
+        _golds["unreadable"] += sum(graded.reason == "gold-unparsed" for graded in grades)
+        share = _golds["unreadable"] / max(_golds["seen"], 1)
+        if share < _UNREADABLE_SHARE or _golds["said"]:
+            return
+        _golds["said"] = 1
+    warnings.warn(
+        f"{share:.0%} of the gold answers cannot be read, so their completions are undecided and "
+        "teach nothing: a gold must be a bare answer\n"
+        "hint: gold_profile='reward' takes the answer out of a worked solution (a box, ####); "
+        "python -m stare.verify shows how a gold is read",
+        UserWarning,
+        stacklevel=levels_to_caller(),
+    )
+
+
+def _after_fork_in_child() -> None:
+    """The lock may be held by a thread that is not here."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -78,7 +78,8 @@ def add_arguments(grade: argparse.ArgumentParser) -> None:
         "--tolerance",
         type=_tolerance,
         metavar="T",
-        help="what else equals a decimal gold: a relative distance as 1e-3, or gold-digits",
+        help="what else is right: gold-digits (what rounds to the digits of a decimal gold), or a "
+        "relative distance such as 1e-3, WHICH HOLDS FOR EVERY NUMBER, whole ones too",
     )
     grade.add_argument(
         "--fallback",

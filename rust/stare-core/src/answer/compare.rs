@@ -2,13 +2,14 @@
 
 use std::cell::OnceCell;
 
+use super::doubt::{self, Written};
 use super::extract::boxes;
 use super::limits::{self, Budget};
 use super::quick::Plain;
 use super::syntax::{self, SyntaxError};
-use super::tree::{Answer, Constant, Expr};
+use super::tree::Answer;
 use super::value::Tolerance;
-use super::{relate, Reason, Verdict};
+use super::{relate, Reason};
 
 /// Wrappers taken off an answer at most; more of them than this is not an answer.
 const MAX_WRAPPERS: usize = 16;
@@ -106,6 +107,14 @@ impl<'a> Side<'a> {
             .unwrap_or(own)
     }
 
+    const fn written<'b>(&'b self, tree: &'b Answer) -> Written<'b> {
+        Written {
+            text: self.text,
+            bare: self.bare,
+            tree,
+        }
+    }
+
     /// Compare `self` with a gold.
     pub(super) fn compare(&self, gold: &Self, tolerance: Tolerance) -> Reason {
         if self.too_long || gold.too_long {
@@ -135,7 +144,8 @@ impl<'a> Side<'a> {
                     tolerance,
                     &mut Budget::new(),
                 );
-                if doubted((self, answer), (gold, right), reason.verdict()) {
+                let sides = [self.written(answer), gold.written(right)];
+                if doubt::forbids(sides, reason.verdict(), tolerance) {
                     Reason::Ambiguous
                 } else {
                     reason
@@ -143,49 +153,11 @@ impl<'a> Side<'a> {
             }
             (_, Err(SyntaxError::Limit)) | (Err(SyntaxError::Limit), Ok(_)) => Reason::Limit,
             (_, Err(_)) => Reason::GoldUnparsed,
+            // Nobody else may drop what was not read here.
+            (Err(_), Ok(_)) if doubt::goes_on(self.bare) => Reason::Ambiguous,
             (Err(_), Ok(_)) => Reason::AnswerUnparsed,
         }
     }
-}
-
-/// Whether the other reading of how a side is written forbids a verdict.
-///
-/// `6e-10` may be `6e - 10` without its spaces if the other side has the number e too, and
-/// `\approx 3` is no exact number. Runs of letters without any mark of maths may be words, which are not equal in another order.
-fn doubted(answer: (&Side, &Answer), gold: (&Side, &Answer), verdict: Verdict) -> bool {
-    let pairs = [(answer, gold), (gold, answer)];
-    match verdict {
-        Verdict::Incorrect => pairs.into_iter().any(|((side, _), (_, other))| {
-            let vague = side.bare.starts_with("\\approx") || side.bare.starts_with('\u{2248}');
-            vague
-                || has_tight_exponent(side.bare)
-                    && relate::contains(other, &mut |e| *e == Expr::Constant(Constant::E))
-        }),
-        Verdict::Correct => pairs.into_iter().all(|((side, tree), _)| {
-            let maths = side.text.contains(['$', '\\']);
-            !maths
-                && is_letters(side.bare)
-                && relate::contains(tree, &mut |e| matches!(e, Expr::Product(_)))
-        }),
-        Verdict::Undecided => false,
-    }
-}
-
-/// Whether there is a `6e-10` with whole digits before the `e`.
-fn has_tight_exponent(text: &str) -> bool {
-    text.as_bytes().windows(4).any(
-        |bytes| matches!(bytes, [b'0'..=b'9', b'e', b'+' | b'-', digit] if digit.is_ascii_digit()),
-    )
-}
-
-/// Whether a text has letters, spaces and commas only, and some letters side by side.
-fn is_letters(text: &str) -> bool {
-    text.bytes()
-        .all(|b| b.is_ascii_alphabetic() || matches!(b, b' ' | b','))
-        && text
-            .as_bytes()
-            .windows(2)
-            .any(|pair| pair.iter().all(u8::is_ascii_alphabetic))
 }
 
 /// An answer without what does not change it: surrounding space, maths delimiters, a box around
@@ -194,12 +166,12 @@ pub(super) fn bare(text: &str) -> &str {
     let mut text = text;
     for _ in 0..MAX_WRAPPERS {
         let before = text.len();
-        text = text.trim().trim_matches('*').trim();
+        text = unemphasized(text.trim());
         for space in SPACES {
             text = text.strip_prefix(space).unwrap_or(text);
             text = text.strip_suffix(space).unwrap_or(text);
         }
-        text = text.strip_suffix(['.', ',', ';', ':']).unwrap_or(text);
+        text = syntax::without_final_mark(text);
         for (open, close) in DELIMITERS {
             text = text
                 .strip_prefix(open)
@@ -221,10 +193,24 @@ pub(super) fn bare(text: &str) -> &str {
     text
 }
 
+/// Without the stars of Markdown around `text`. A single star behind it alone may be maths.
+fn unemphasized(text: &str) -> &str {
+    let inner = text.trim_start_matches('*');
+    if inner.len() == text.len() {
+        return text.strip_suffix("**").unwrap_or(text).trim_end();
+    }
+    let mut inner = inner;
+    for _ in 0..text.len() - inner.len() {
+        inner = inner.strip_suffix('*').unwrap_or(inner);
+    }
+    inner.trim()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::Verdict;
     use super::*;
 
     #[test]
@@ -340,6 +326,27 @@ mod tests {
                 answer.compare_trees(&gold, tolerance),
                 "{} against {}", answer.bare, gold.bare
             );
+        }
+    }
+
+    proptest! {
+        /// What is bare on both sides is never the same text with another meaning.
+        #[test]
+        fn wrappers_change_nothing(
+            inner in "(-?[0-9]{1,3}|0\\.[0-9]{1,3}|[a-z]|[0-9], [0-9])",
+            before in "[*$ ]{0,2}",
+            behind in "[.,;:* $]{0,4}",
+        ) {
+            let text = format!("{before}{inner}{behind}");
+            let side = Side::new(&text);
+            let plain = Side::new(&inner);
+            if side.bare == plain.bare {
+                let stars = side.text.trim_matches(['*', ' ']);
+                if let (Ok(read), Ok(right)) = (syntax::parse(stars), plain.tree()) {
+                    prop_assert_eq!(&read, right, "{}", text);
+                }
+            }
+            prop_assert!(!text.contains("...") || side.bare != inner);
         }
     }
 

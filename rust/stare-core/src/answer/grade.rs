@@ -188,6 +188,10 @@ fn grade_sides<'a>(completion: &'a str, golds: &[Side], options: &Options) -> Gr
 }
 
 /// The reason for the verdict over all golds, and whether it is about the joined boxes.
+///
+/// Joined boxes have one chance with each gold: they are compared as a list with a gold that is a
+/// list of as many items, else the last box alone decides. Where the other reading would be
+/// correct, and where the last box is but one side of an `or`, nothing is decided.
 fn decide(found: &Found, golds: &[Side], tolerance: Tolerance) -> (Reason, bool) {
     let answer = Side::new(found.text);
     let list = found.list.as_ref();
@@ -198,15 +202,14 @@ fn decide(found: &Found, golds: &[Side], tolerance: Tolerance) -> (Reason, bool)
             Some((list, joined)) if joined.always || has_items(gold, joined.items) => {
                 (list.compare(gold, tolerance), true)
             }
-            Some((list, _)) => {
+            Some((list, joined)) => {
                 let alone = answer.compare(gold, tolerance);
-                let all = list.compare(gold, tolerance);
-                let is = |reason: Reason, verdict| reason.verdict() == verdict;
-                if !is(alone, Verdict::Correct) && is(all, Verdict::Correct) {
-                    (all, true)
-                } else {
-                    (alone, false)
-                }
+                let all = list.compare(gold, tolerance).verdict();
+                let hedged = match alone.verdict() {
+                    Verdict::Correct => joined.alternatives && all != Verdict::Correct,
+                    _ => all == Verdict::Correct,
+                };
+                (if hedged { Reason::Ambiguous } else { alone }, false)
             }
             None => (answer.compare(gold, tolerance), false),
         };

@@ -16,6 +16,7 @@
 //! comparisons that count their steps.
 
 mod compare;
+mod doubt;
 mod extract;
 mod grade;
 pub mod limits;

@@ -1,11 +1,13 @@
 //! Units of measure: spellings, dimensions, exact scales.
 
 mod table;
+mod words;
 
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
 use table::{Dimension, BASES, COMPOUND, NONE, UNITS};
+pub(super) use words::{is_counted, is_harmless, normal};
 
 /// Spellings longer than this are no unit.
 const LONGEST: usize = 64;

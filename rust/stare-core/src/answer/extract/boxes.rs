@@ -34,6 +34,14 @@ impl Boxed<'_> {
     }
 }
 
+/// Boxes that make a list.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct List<'a> {
+    pub(super) contents: Vec<&'a str>,
+    /// Whether an `or` stands between them.
+    pub(super) alternatives: bool,
+}
+
 /// The boxes of a text.
 #[derive(Debug, Default)]
 pub(in super::super) struct Boxes<'a> {
@@ -119,15 +127,19 @@ impl<'a> Boxes<'a> {
 
     /// The contents of the last box and those that make a list with it, in order; `None` if it is
     /// alone, or the list would be too long for an answer.
-    pub(super) fn joined(&self, text: &str, joining: Joining) -> Option<Vec<&'a str>> {
+    pub(super) fn joined(&self, text: &str, joining: Joining) -> Option<List<'a>> {
         let mut contents = Vec::new();
+        let mut alternatives = false;
         let mut length = 0;
         let mut next: Option<&Boxed> = None;
         for boxed in self.closed.iter().rev() {
             if let Some(next) = next {
                 let between = text.get(boxed.end..next.start).unwrap_or_default();
                 let joins = match joining {
-                    Joining::Connectives => connects(between),
+                    Joining::Connectives => {
+                        alternatives |= between.contains("or");
+                        connects(between)
+                    }
                     Joining::Nearby(bytes) => between.len() <= bytes,
                 };
                 if !joins {
@@ -142,7 +154,10 @@ impl<'a> Boxes<'a> {
             next = Some(boxed);
         }
         contents.reverse();
-        (contents.len() > 1).then_some(contents)
+        (contents.len() > 1).then_some(List {
+            contents,
+            alternatives,
+        })
     }
 }
 
@@ -365,14 +380,18 @@ mod tests {
             (r"\boxed{}, \boxed{2}", None),
         ] {
             assert_eq!(
-                scan(text).joined(text, Joining::Connectives),
+                scan(text)
+                    .joined(text, Joining::Connectives)
+                    .map(|list| list.contents),
                 joined,
                 "{text}"
             );
         }
         let near = r"papers \boxed{1} and bins \boxed{2}";
         assert_eq!(
-            scan(near).joined(near, Joining::Nearby(70)),
+            scan(near)
+                .joined(near, Joining::Nearby(70))
+                .map(|list| list.contents),
             Some(vec!["1", "2"])
         );
     }

@@ -69,6 +69,8 @@ pub(super) struct Joined {
     pub text: String,
     /// Number of boxes.
     pub items: usize,
+    /// Whether an `or` stands between the boxes.
+    pub alternatives: bool,
     /// Whether the list stands for the answer whatever the gold.
     pub always: bool,
 }
@@ -138,9 +140,10 @@ fn boxed<'a>(text: &'a str, rules: &Rules) -> Result<Option<Found<'a>>, Reason> 
     if boxes.last_is_open && rules.last_box_decides {
         return Err(Reason::NoAnswer);
     }
-    let joined = boxes.joined(text, rules.joining).map(|contents| Joined {
-        text: contents.join(", "),
-        items: contents.len(),
+    let joined = boxes.joined(text, rules.joining).map(|list| Joined {
+        text: list.contents.join(", "),
+        items: list.contents.len(),
+        alternatives: list.alternatives,
         always: rules.joining != Joining::Connectives,
     });
     Ok(boxes.closed.last().map(|last| Found {

@@ -29,6 +29,12 @@ const ENDS: &[&str] = &[
     "</s>",
 ];
 
+/// Bytes of attributes in a tag at most.
+const ATTRIBUTES: usize = 64;
+
+/// Spaces in front of the name of a tag at most.
+const SPACES: usize = 4;
+
 /// Thinking that never ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unclosed;
@@ -42,21 +48,63 @@ pub(super) fn after_thinking(text: &str) -> Result<&str, Unclosed> {
         // Two bytes settle nearly every position.
         let next = bytes.get(at + 1);
         if !matches!(byte, b'<' | b'[' | 0xe2)
-            || !matches!(next, Some(b't' | b'T' | b'r' | b's' | b'/' | b'|' | 0x97))
+            || !matches!(
+                next,
+                Some(b't' | b'T' | b'r' | b'R' | b's' | b'S' | b'/' | b'|' | b' ' | 0x97)
+            )
         {
             continue;
         }
         let Some(rest) = text.get(at..) else { continue };
         for (open, close) in FENCES {
-            if let Some(answer) = rest.strip_prefix(close) {
+            if let Some(answer) = strip_tag(rest, close) {
                 return Ok(answer);
             }
-            if rest.starts_with(open) {
+            if strip_tag(rest, open).is_some() {
                 return Err(Unclosed);
             }
         }
     }
     Ok(text)
+}
+
+/// `text` behind `tag` at its start, in any case. A tag in angle brackets may hold spaces, and
+/// attributes behind its name: `< THINK >`, `<think lang="en">`.
+fn strip_tag<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let prefix = |text: &'a str, name: &str| {
+        let (head, rest) = text.split_at_checked(name.len())?;
+        head.eq_ignore_ascii_case(name).then_some(rest)
+    };
+    let named = tag
+        .strip_prefix('<')
+        .and_then(|tag| tag.strip_suffix('>'))
+        .filter(|name| !name.contains('|'));
+    let Some(name) = named else {
+        return prefix(text, tag);
+    };
+    let mut rest = short_spaces(text.strip_prefix('<')?);
+    let mut name = name;
+    if let Some(bare) = name.strip_prefix('/') {
+        name = bare;
+        rest = short_spaces(rest.strip_prefix('/')?);
+    }
+    let rest = prefix(rest, name)?;
+    if let Some(rest) = rest.strip_prefix('>') {
+        return Some(rest);
+    }
+    rest.starts_with([' ', '\t', '\n', '/']).then_some(())?;
+    let window = rest.len().min(ATTRIBUTES);
+    let end = rest
+        .bytes()
+        .take(window)
+        .position(|b| matches!(b, b'<' | b'>'))?;
+    rest.get(end..)?.strip_prefix('>')
+}
+
+/// Without the few spaces that a tag may start with.
+fn short_spaces(text: &str) -> &str {
+    let spaces = text.bytes().take(SPACES).take_while(|&b| b == b' ').count();
+    text.get(spaces..).unwrap_or(text)
 }
 
 /// `text` without white space and end-of-text tokens at its end.
@@ -84,6 +132,13 @@ mod tests {
             ("<thinking>a</thinking>b", Ok("b")),
             ("<|begin_of_thought|>a<|end_of_thought|>b", Ok("b")),
             ("\u{25c1}think\u{25b7}a\u{25c1}/think\u{25b7}b", Ok("b")),
+            ("<THINK>a", Err(Unclosed)),
+            ("<think >a", Err(Unclosed)),
+            ("< Think>a</ think >b", Ok("b")),
+            ("<think effort=\"high\">a", Err(Unclosed)),
+            ("<Thinking>a</THINKING>b", Ok("b")),
+            ("<thinker>a", Ok("<thinker>a")),
+            ("a < thin", Ok("a < thin")),
             ("a < b [c] \u{2264} d", Ok("a < b [c] \u{2264} d")),
         ] {
             assert_eq!(after_thinking(text), rest, "{text}");

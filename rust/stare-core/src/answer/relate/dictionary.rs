@@ -181,28 +181,6 @@ pub(super) const NUMBERS: &[(&str, u32)] = &[
     ("twenty", 20),
 ];
 
-/// Words of units that multiply the number before them.
-pub(super) const SCALES: &[&str] = &[
-    "dozen",
-    "dozens",
-    "hundred",
-    "hundreds",
-    "thousand",
-    "thousands",
-    "million",
-    "millions",
-    "billion",
-    "billions",
-    "trillion",
-    "pair",
-    "pairs",
-    "score",
-    "gross",
-    "half",
-    "times",
-    "k",
-];
-
 /// Names of days and months, which are shortened.
 pub(super) const SHORTENED: &[&str] = &[
     "monday",
@@ -264,4 +242,34 @@ pub(super) const NEGATIVE: &[&str] = &[
     "impossible",
     "nothing",
     "neither",
+];
+
+/// Words that deny what comes with them.
+pub(super) const DENIALS: &[&str] = &["not", "no", "non", "never", "neither", "nor", "without"];
+
+/// Words that call what comes with them in question.
+pub(super) const DOUBTS: &[&str] = &[
+    "wrong",
+    "incorrect",
+    "false",
+    "either",
+    "or",
+    "maybe",
+    "perhaps",
+    "possibly",
+    "unless",
+    "except",
+    "isn",
+    "isnt",
+];
+
+/// The digits of Roman numerals.
+pub(super) const ROMAN: &[(char, i64)] = &[
+    ('I', 1),
+    ('V', 5),
+    ('X', 10),
+    ('L', 50),
+    ('C', 100),
+    ('D', 500),
+    ('M', 1000),
 ];

@@ -83,6 +83,17 @@ fn backwards(context: &mut Context<'_>, interval: &Interval) -> bool {
     value::order(&interval.lower, &interval.upper, context.budget) == Some(Ordering::Greater)
 }
 
+/// Whether no number lies between its ends.
+fn is_empty(context: &mut Context<'_>, interval: &Interval) -> bool {
+    let order = value::order(&interval.lower, &interval.upper, context.budget);
+    let both = interval.lower_closed && interval.upper_closed;
+    match order {
+        Some(Ordering::Greater) => true,
+        Some(Ordering::Equal) => !both,
+        _ => false,
+    }
+}
+
 fn regions(context: &mut Context<'_>, left: &Reals, right: &Reals) -> Reason {
     let differ = left.cuts.len() != right.cuts.len()
         || left
@@ -196,15 +207,17 @@ fn by_structure(context: &mut Context<'_>, answer: &Answer, gold: &Answer) -> Op
             if left.lower_closed != right.lower_closed || left.upper_closed != right.upper_closed {
                 return Some(Reason::DifferentSets);
             }
+            if is_empty(context, &left) || is_empty(context, &right) {
+                // A pair with its ends in the wrong order is a point, an inequality says nothing.
+                return Some(Reason::Unproved);
+            }
             let lower = scalars::compare(context, &left.lower, &right.lower);
             let upper = scalars::compare(context, &left.upper, &right.upper);
-            // Ends in the wrong order make no set.
-            let different = if backwards(context, &left) || backwards(context, &right) {
-                Reason::Unproved
-            } else {
-                Reason::DifferentSets
-            };
-            Some(all([lower, upper], Reason::EqualSets, different))
+            Some(all(
+                [lower, upper],
+                Reason::EqualSets,
+                Reason::DifferentSets,
+            ))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What kinds of answers there are, and which of them can never be equal.
 
-use super::super::tree::{Answer, Constant, Expr, Operator, Unit};
+use super::super::tree::{Answer, Constant, Expr, NamedSet, Operator, Unit};
 use super::super::verdict::Reason;
 use super::edit::{any, is_constant};
 
@@ -75,6 +75,9 @@ const NEVER_EQUAL: &[(Kind, &[Kind])] = &[
     ),
 ];
 
+/// Letters that look like the sign of the empty set.
+const LIKE_EMPTY: &[&str] = &["phi", "varphi", "Phi", "O"];
+
 /// The kind of an answer in normal form.
 pub(super) fn kind(answer: &Answer) -> Kind {
     match answer {
@@ -135,7 +138,13 @@ pub(super) fn unlike(answer: &Answer, gold: &Answer) -> Reason {
             .iter()
             .any(|(kind, others)| *kind == a && others.contains(&b))
     };
-    if never(left, right) || never(right, left) {
+    let empty = |a: &Answer, b: &Answer| {
+        matches!(a, Answer::NamedSet(NamedSet::Empty))
+            && matches!(b, Answer::Expr(Expr::Symbol(name)) if LIKE_EMPTY.contains(&&**name))
+    };
+    if empty(answer, gold) || empty(gold, answer) {
+        Reason::UnlikeKinds
+    } else if never(left, right) || never(right, left) {
         Reason::DifferentKinds
     } else if left == right {
         Reason::Unproved

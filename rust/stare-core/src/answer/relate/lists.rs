@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::super::tree::{Answer, Brackets, Expr};
+use super::super::tree::{Answer, Brackets, Expr, Unit};
 use super::super::value;
 use super::super::verdict::{Reason, Verdict};
-use super::edit::{has_plus_minus, is_numeric, names};
+use super::edit::{has_plus_minus, integer, is_numeric, names, quotient};
 use super::elements::unordered;
 use super::names::{named, symbol_of};
 use super::{all, chains, doubtful, lattices, Context};
@@ -15,6 +15,9 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
     match (answer, gold) {
         (Answer::List { items: left, .. }, Answer::List { items: right, .. }) => {
             let reason = lists(context, left, right);
+            if reason.verdict() == Verdict::Correct {
+                return Some(measured(context, reason, left, right, lists));
+            }
             Some(families(context, reason, left, right))
         }
         (
@@ -28,6 +31,7 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
             },
         ) => {
             let reason = tuples(context, left, right);
+            let reason = measured(context, reason, left, right, tuples);
             let free = *mine == *theirs || !interval_like(context, left, *mine, *theirs);
             Some(if free || reason.verdict() != Verdict::Correct {
                 reason
@@ -76,6 +80,67 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
             is_point.then_some(Reason::UnlikeKinds)
         }
         _ => None,
+    }
+}
+
+/// Equal members of which one side has units and the other none: percentages must all be read in
+/// one way, and numbers of several units must come in their order.
+fn measured(
+    context: &mut Context<'_>,
+    reason: Reason,
+    left: &[Answer],
+    right: &[Answer],
+    compare: fn(&mut Context<'_>, &[Answer], &[Answer]) -> Reason,
+) -> Reason {
+    let (mine, theirs) = (units(left), units(right));
+    if reason.verdict() != Verdict::Correct || mine.is_empty() == theirs.is_empty() {
+        return reason;
+    }
+    let units = if mine.is_empty() { &theirs } else { &mine };
+    if units.iter().filter(|unit| ***unit == Unit::Percent).count() > 1 {
+        let read = |as_fraction: bool| {
+            let each = |items: &[Answer]| -> Vec<_> {
+                items
+                    .iter()
+                    .map(|item| percent(item, as_fraction))
+                    .collect()
+            };
+            (each(left), each(right))
+        };
+        let one_way = [false, true].into_iter().any(|as_fraction| {
+            let (left, right) = read(as_fraction);
+            compare(context, &left, &right).verdict() == Verdict::Correct
+        });
+        if !one_way {
+            return Reason::Ambiguous;
+        }
+    }
+    let first = units.first();
+    if units.iter().any(|unit| Some(unit) != first) {
+        let pairs = left.iter().zip(right);
+        let reasons: Vec<_> = pairs.map(|(a, b)| context.answers(a, b)).collect();
+        return all(reasons, reason, Reason::Ambiguous);
+    }
+    reason
+}
+
+/// The units of members that have one.
+fn units(items: &[Answer]) -> Vec<&Unit> {
+    let each = items.iter().filter_map(|item| match item {
+        Answer::Quantity(_, unit) => Some(unit),
+        _ => None,
+    });
+    each.collect()
+}
+
+/// A percentage read as its number or as a fraction of 100.
+fn percent(item: &Answer, as_fraction: bool) -> Answer {
+    match item {
+        Answer::Quantity(value, Unit::Percent) => match &**value {
+            Answer::Expr(expr) if as_fraction => Answer::Expr(quotient(expr, &integer(100))),
+            other => other.clone(),
+        },
+        other => other.clone(),
     }
 }
 
@@ -177,8 +242,14 @@ fn systems(context: &mut Context<'_>, answer: &[Answer], gold: &[Answer]) -> Rea
     }
 }
 
-/// Values without names say which is which by their order only.
+/// Values without names say which is which by their order only; and they may be the roots of one
+/// equation, where the names are those of a point.
 fn in_order(context: &mut Context<'_>, names: &[(&str, Answer)], bare: &[Answer]) -> Reason {
+    let mut bases = names.iter().map(|(name, _)| super::names::base(name));
+    let first = bases.next();
+    if !bases.all(|base| Some(base) == first) {
+        return Reason::Ambiguous;
+    }
     let pairs = names.iter().zip(bare);
     let reasons: Vec<_> = pairs
         .map(|((_, value), other)| context.answers(value, other))

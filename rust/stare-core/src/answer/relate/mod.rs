@@ -16,6 +16,7 @@ mod intervals;
 mod key;
 mod kinds;
 mod lattices;
+mod lettered;
 mod linear;
 mod lists;
 mod matching;
@@ -67,6 +68,9 @@ pub fn contains(answer: &Answer, wanted: &mut dyn FnMut(&Expr) -> bool) -> bool 
     edit::visit(answer, &mut |expr| found |= edit::any(expr, wanted));
     found
 }
+
+pub use lettered::is_measured;
+pub use quantities::without_percent;
 
 /// What one comparison shares.
 struct Context<'b> {

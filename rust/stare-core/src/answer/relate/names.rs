@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::tree::{Answer, BoundOperator, Expr, Operator, Symbol};
 use super::super::verdict::{Reason, Verdict};
 use super::edit::{is_numeric, mentions, substitute_answer, visit};
-use super::{equations, text, Context};
+use super::{equations, text, vocabulary, Context};
 
 /// A value and what it is called.
 pub(super) struct Named<'a> {
@@ -46,6 +46,15 @@ pub(super) fn is_name(answer: &Answer) -> bool {
     }
 }
 
+/// Whether the words before a value, or the one before a tuple of names, take it back.
+fn is_denied(name: &Answer) -> bool {
+    match name {
+        Answer::Words(words) => vocabulary::takes_back(words),
+        Answer::Expr(Expr::Symbol(name) | Expr::Apply(name, _)) => vocabulary::takes_back(name),
+        _ => false,
+    }
+}
+
 fn is_capital(expr: &Expr) -> bool {
     matches!(expr, Expr::Symbol(name) if name.starts_with(char::is_uppercase))
 }
@@ -65,7 +74,7 @@ pub(super) fn named(answer: &Answer) -> Option<Named<'_>> {
         first,
         Operator::Equal | Operator::Approximately | Operator::In
     );
-    if !gives || !is_name(name) {
+    if !gives || !is_name(name) || is_denied(name) {
         return None;
     }
     let value = match rest {
@@ -111,10 +120,62 @@ enum Match<'a> {
 pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) -> Option<Reason> {
     match (named(answer), named(gold)) {
         (Some(left), Some(right)) => Some(pair(context, answer, gold, &left, &right)),
-        (Some(left), None) if takes(&left, gold) => Some(context.answers(&left.value, gold)),
-        (None, Some(right)) if takes(&right, answer) => Some(context.answers(answer, &right.value)),
+        (Some(left), None) if takes(&left, gold) => Some(match under(context, &left, gold) {
+            Ok(values) => context.answers(&left.value, &values),
+            Err(reason) => reason,
+        }),
+        (None, Some(right)) if takes(&right, answer) => {
+            Some(match under(context, &right, answer) {
+                Ok(values) => context.answers(&values, &right.value),
+                Err(reason) => reason,
+            })
+        }
         _ => None,
     }
+}
+
+/// What the other side says of a name: the members of a list that give it values, or it has no
+/// names at all.
+///
+/// `x = 1, y = 2` is one point, and no list of two values of `x`; `x_1 = 1, x_2 = 2` is such a list.
+fn under<'o>(
+    context: &mut Context<'_>,
+    known: &Named<'_>,
+    other: &'o Answer,
+) -> Result<Cow<'o, Answer>, Reason> {
+    let Answer::List { items, braces } = other else {
+        return Ok(Cow::Borrowed(other));
+    };
+    let mut values = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(member) = named(item) else {
+            if matches!(item, Answer::Relation { .. } | Answer::Where { .. }) {
+                // Several statements can say what one does.
+                return Err(Reason::Unproved);
+            }
+            values.push(item.clone());
+            continue;
+        };
+        match match_names(context, known.name, member.name) {
+            Match::Same => {}
+            Match::Unknown if are_indexed(known.name, member.name) => {}
+            Match::Different if is_numeric(&known.value) && is_numeric(&member.value) => {
+                return Err(Reason::DifferentNames);
+            }
+            _ => return Err(Reason::UnlikeKinds),
+        }
+        values.push(member.value.into_owned());
+    }
+    Ok(Cow::Owned(Answer::List {
+        items: values,
+        braces: *braces,
+    }))
+}
+
+/// Whether two names are variables that differ in their index only.
+fn are_indexed(left: &Answer, right: &Answer) -> bool {
+    let bases = [left, right].map(|name| symbol_of(name).map(|name| base(name)));
+    matches!(&bases, [Some(left), Some(right)] if left == right)
 }
 
 /// Whether the value alone can be compared with the other side. Equations and inequalities are
@@ -131,7 +192,11 @@ fn pair(
     left: &Named<'_>,
     right: &Named<'_>,
 ) -> Reason {
-    match match_names(context, left.name, right.name) {
+    let found = match match_names(context, left.name, right.name) {
+        Match::Same if !stands_for(left, right) || !stands_for(right, left) => Match::Unknown,
+        found => found,
+    };
+    match found {
         Match::Same => {
             let reason = context.answers(&left.value, &right.value);
             match reason.verdict() {
@@ -179,6 +244,21 @@ fn pair(
             }
         }
     }
+}
+
+/// Whether a variable may stand for the value of a function, if that is what the two names are: of
+/// a function without marks, of variables that occur in its value.
+fn stands_for(variable: &Named<'_>, function: &Named<'_>) -> bool {
+    let (Answer::Expr(Expr::Symbol(_)), Answer::Expr(Expr::Apply(name, arguments))) =
+        (variable.name, function.name)
+    else {
+        return true;
+    };
+    let occurring = super::edit::names(&function.value);
+    let occurs =
+        |argument: &Expr| matches!(argument, Expr::Symbol(name) if occurring.contains(&&**name));
+    let bare = name.chars().count() == 1;
+    bare && arguments.iter().any(occurs) && !arguments.iter().any(is_capital)
 }
 
 /// Whether the sides between the name and the value of `A = \pi r^2 = 9\pi` agree, where both have
@@ -239,7 +319,7 @@ fn match_names<'a>(context: &mut Context<'_>, left: &Answer, right: &'a Answer) 
 }
 
 /// A name without its index, case-folded.
-fn base(name: &str) -> String {
+pub(super) fn base(name: &str) -> String {
     let base = name.split(['_', '\'']).next().unwrap_or_default();
     base.to_lowercase()
 }

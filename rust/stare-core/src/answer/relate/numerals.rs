@@ -23,12 +23,19 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
         (Answer::Time(left), Answer::Time(right)) => Some(times(*left, *right)),
         (Answer::Ratio(left), Answer::Ratio(right)) => Some(ratios(context, left, right)),
         (Answer::Time(time), Answer::Ratio(ratio)) | (Answer::Ratio(ratio), Answer::Time(time)) => {
-            // The other side says that it is no time.
-            Some(if may_be_ratio(*time) {
-                ratios(context, &parts(*time), ratio)
-            } else {
-                Reason::DifferentKinds
-            })
+            if time.afternoon.is_some() {
+                return Some(Reason::DifferentKinds);
+            }
+            let as_ratio = ratios(context, &parts(*time), ratio);
+            Some(doubtful(
+                [as_ratio],
+                Reason::Ambiguous,
+                if may_be_ratio(*time) {
+                    as_ratio
+                } else {
+                    Reason::DifferentKinds
+                },
+            ))
         }
         (Answer::Time(time), Answer::Expr(number)) | (Answer::Expr(number), Answer::Time(time)) => {
             Some(time_against_number(context, *time, number))

@@ -7,15 +7,16 @@ use super::super::tree::{Answer, Expr, Function, Unit};
 use super::super::units::{self, Conversion};
 use super::super::value;
 use super::super::verdict::{Reason, Verdict};
-use super::edit::{integer, is_constant, negate, product, quotient};
+use super::edit::{integer, is_constant, product, quotient};
+use super::lettered::{lettered, may_be_measured};
 use super::samples::rational;
-use super::vocabulary::{is_scale_word, same_unit_words};
+use super::vocabulary::same_unit_words;
 use super::{doubtful, Context};
 
 /// Factors between units of one dimension: a number with a unit and one without may be apart by
 /// them and still mean the same.
 const COMMON_FACTORS: &[i64] = &[
-    7, 12, 16, 24, 30, 36, 52, 60, 100, 144, 360, 365, 1440, 1760, 3600, 5280, 86_400,
+    3, 4, 7, 8, 12, 16, 24, 30, 36, 52, 60, 100, 144, 360, 365, 1440, 1760, 3600, 5280, 86_400,
 ];
 
 /// Powers of ten up to this one are common factors too.
@@ -37,7 +38,7 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
                     let quantity = both(context, (left, unit), (&right, &theirs));
                     either(plain, quantity, alike(unit, &theirs))
                 }
-                None => plain,
+                None => unmeasured(plain, bare),
             })
         }
         (bare, Answer::Quantity(right, unit)) if is_value(bare) => {
@@ -47,43 +48,40 @@ pub(super) fn rule(context: &mut Context<'_>, answer: &Answer, gold: &Answer) ->
                     let quantity = both(context, (&left, &mine), (right, unit));
                     either(plain, quantity, alike(&mine, unit))
                 }
-                None => plain,
+                None => unmeasured(plain, bare),
             })
         }
         _ => None,
     }
 }
 
-/// `309 m` and `-5 s`: a number times a letter that is the symbol of a unit, or the letter that the
-/// other side has for a unit.
-fn lettered(answer: &Answer, other: &Unit) -> Option<(Answer, Unit)> {
-    let Answer::Expr(expr) = answer else {
-        return None;
+/// An answer whose percent are bare numbers: as they stand for a factor of 1, over it otherwise.
+pub fn without_percent(answer: &Answer, factor: i64) -> Answer {
+    let all = |items: &[Answer]| -> Vec<_> {
+        items
+            .iter()
+            .map(|item| without_percent(item, factor))
+            .collect()
     };
-    let (negative, expr) = match expr {
-        Expr::Negate(inner) => (true, &**inner),
-        other => (false, other),
-    };
-    let Expr::Product(factors) = expr else {
-        return None;
-    };
-    let (Expr::Symbol(letter), numbers) = factors.split_last()? else {
-        return None;
-    };
-    if !numbers.iter().all(is_constant) {
-        return None;
+    match answer {
+        Answer::Quantity(value, Unit::Percent) => match &**value {
+            Answer::Expr(expr) if factor != 1 => Answer::Expr(quotient(expr, &integer(factor))),
+            other => other.clone(),
+        },
+        Answer::List { items, braces } => Answer::List {
+            items: all(items),
+            braces: *braces,
+        },
+        Answer::Tuple { items, brackets } => Answer::Tuple {
+            items: all(items),
+            brackets: *brackets,
+        },
+        Answer::Relation { sides, operators } => Answer::Relation {
+            sides: all(sides),
+            operators: operators.clone(),
+        },
+        other => other.clone(),
     }
-    let unit = match (units::canonical(letter), other) {
-        (Some(known), _) => Unit::Known(known),
-        (None, Unit::Words(words)) if **words == letter.to_lowercase() => other.clone(),
-        _ => return None,
-    };
-    let number = match numbers {
-        [single] => single.clone(),
-        several => Expr::Product(several.to_vec()),
-    };
-    let number = if negative { negate(number) } else { number };
-    Some((Answer::Expr(number), unit))
 }
 
 /// The letter behind a number is a variable or a unit: equal in one reading is equal, since the
@@ -93,6 +91,15 @@ fn either(variable: Reason, quantity: Reason, alike: bool) -> Reason {
         Verdict::Correct => quantity,
         Verdict::Incorrect if alike => doubtful([variable], Reason::UnlikeUnits, quantity),
         _ => Reason::UnlikeUnits,
+    }
+}
+
+/// `5 KM` beside a quantity may be one too, with a unit that is not known.
+fn unmeasured(plain: Reason, bare: &Answer) -> Reason {
+    if plain.verdict() == Verdict::Incorrect && may_be_measured(bare) {
+        Reason::UnlikeUnits
+    } else {
+        plain
     }
 }
 
@@ -123,7 +130,7 @@ fn answer_only(context: &mut Context<'_>, value: &Answer, unit: &Unit, gold: &An
             doubtful([plain, hundredths], Reason::UnlikeUnits, plain)
         }
         Unit::Degree => degrees(context, value, gold, plain, false),
-        Unit::Words(words) if is_scale_word(words) => Reason::UnlikeUnits,
+        Unit::Words(words) if !units::is_harmless(words) => Reason::UnlikeUnits,
         Unit::Known(_) | Unit::Words(_) => match plain.verdict() {
             Verdict::Correct => Reason::EqualQuantities,
             Verdict::Incorrect if converted(context, value, gold) => Reason::UnlikeUnits,
@@ -149,7 +156,7 @@ fn gold_only(context: &mut Context<'_>, answer: &Answer, value: &Answer, unit: &
         }
         Unit::Degree => degrees(context, answer, value, plain, true),
         // `5 \text{ dozen}` may be given as 60.
-        Unit::Words(words) if is_scale_word(words) => Reason::UnlikeUnits,
+        Unit::Words(words) if !units::is_harmless(words) => Reason::UnlikeUnits,
         Unit::Known(_) | Unit::Words(_) => match plain.verdict() {
             Verdict::Correct => Reason::EqualQuantities,
             _ => plain,
@@ -245,7 +252,7 @@ fn both(
             _ => Reason::UnlikeUnits,
         },
         (Unit::Words(mine), Unit::Words(theirs))
-            if !is_scale_word(mine) && !is_scale_word(theirs) =>
+            if units::is_counted(mine) && units::is_counted(theirs) =>
         {
             doubtful([plain], Reason::UnlikeUnits, Reason::DifferentQuantities)
         }
@@ -274,6 +281,10 @@ pub(super) fn canonical(value: &Answer, unit: &Unit) -> (Answer, Option<String>)
     let base = match unit {
         Unit::Percent => return (over_hundred(value), None),
         Unit::Known(name) => units::base(name),
+        // What the words may do to the number is not known.
+        Unit::Words(words) if !units::is_harmless(words) => {
+            return (value.clone(), Some(words.to_string()))
+        }
         Unit::Degree | Unit::Words(_) => None,
     };
     match (base, value) {

@@ -5,10 +5,10 @@ use super::super::tree::Expr;
 use super::super::value::{self, Tolerance};
 use super::super::verdict::{Reason, Verdict};
 use super::edit::{
-    difference, has_plus_minus, infinity, integer, is_constant, quotient, substitute,
+    any, difference, has_plus_minus, infinity, integer, is_constant, quotient, substitute,
 };
 use super::linear::linear;
-use super::{lattices, text, Context};
+use super::{lattices, text, vocabulary, Context};
 
 /// Arbitrary constants compared under every renaming; more of them are left undecided.
 const MAX_RENAMED: usize = 3;
@@ -41,7 +41,9 @@ pub(super) fn exactly(context: &mut Context<'_>, left: &Expr, right: &Expr) -> R
     let other = match reason.verdict() {
         Verdict::Correct => None,
         Verdict::Undecided => same_tree(context, left, right),
-        Verdict::Incorrect => doubt(context, left, right),
+        Verdict::Incorrect => {
+            notation(context, left, right).or_else(|| doubt(context, left, right))
+        }
     };
     other.unwrap_or(reason)
 }
@@ -105,8 +107,69 @@ pub(super) fn choice(expr: &Expr) -> Option<char> {
     }
 }
 
+/// Why notation that is not read may make two expressions the same after all: `H_3` may be a term
+/// of a sequence, `\Gamma(n)` a function, `V` a Roman numeral.
+fn notation(context: &mut Context<'_>, left: &Expr, right: &Expr) -> Option<Reason> {
+    let doubtful = [(left, right), (right, left)]
+        .into_iter()
+        .any(|(side, other)| {
+            let others = value::variables(other);
+            let constant = is_constant(other);
+            let term = matches!(side, Expr::Symbol(name) if constant && is_term_of_sequence(name));
+            let numeral = match side {
+                Expr::Symbol(name) if constant => vocabulary::roman(name).map(integer),
+                _ => None,
+            };
+            let numeral = numeral.is_some_and(|numeral| {
+                value::compare(&numeral, other, context.budget).verdict() != Verdict::Incorrect
+            });
+            term || numeral || any(side, &mut |node| may_be_applied(node, &others, constant))
+        });
+    doubtful.then_some(Reason::UnlikeKinds)
+}
+
+/// Whether a name has a number for an index.
+fn is_term_of_sequence(name: &str) -> bool {
+    let index = name.split_once('_').map(|(_, index)| index);
+    index.is_some_and(|index| index.contains(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether a product may be a function of what is behind its name, which the other side does not
+/// know: `d(6)`, `\Gamma(n + 1)`.
+fn may_be_applied(node: &Expr, others: &[&str], constant: bool) -> bool {
+    let Expr::Product(factors) = node else {
+        return false;
+    };
+    factors.windows(2).any(|pair| match pair {
+        [Expr::Symbol(name), _] if &**name == FUNCTION_OF_NAME => !others.contains(&&**name),
+        [Expr::Symbol(name), Expr::Number(_) | Expr::Sum(_)] => {
+            constant && !others.contains(&&**name)
+        }
+        _ => false,
+    })
+}
+
+/// The letter that is a function wherever something is behind it.
+const FUNCTION_OF_NAME: &str = "Gamma";
+
+/// Commands that only change how an index looks.
+const LOOKS: &[&str] = &["text", "mathrm", "mathit", "operatorname", "rm"];
+
+/// Names without case and without what only changes how their indices look: `x_{\max}` and
+/// `x_{\text{max}}`, `x_{i,j}` and `x_{ij}`, `x_{i+1}` and `x_{1+i}`.
 fn folded(names: &[&str]) -> Vec<String> {
-    let mut folded: Vec<_> = names.iter().map(|name| name.to_lowercase()).collect();
+    let fold = |name: &&str| {
+        let lower = name.to_lowercase();
+        let Some((base, index)) = lower.split_once('_') else {
+            return lower;
+        };
+        let words = index.split(|c: char| !c.is_alphanumeric());
+        let words = words.filter(|word| !LOOKS.contains(word));
+        let mut letters: Vec<char> = words.flat_map(str::chars).collect();
+        letters.sort_unstable();
+        format!("{base}_{}", letters.into_iter().collect::<String>())
+    };
+    let mut folded: Vec<_> = names.iter().map(fold).collect();
     folded.sort_unstable();
     folded.dedup();
     folded

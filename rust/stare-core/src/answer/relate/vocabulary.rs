@@ -1,12 +1,15 @@
 //! What is known of words: which say the same, which differ, which may stand for a number.
 
 use super::dictionary::{
-    ARTICLES, JOINING, NEAR_SYNONYMS, NEGATIVE, NUMBERS, NUMBER_LIKE, ORDERED, PLAIN_UNITS, SCALES,
-    SHORTENED, YES_OR_NO,
+    ARTICLES, DENIALS, DOUBTS, JOINING, NEAR_SYNONYMS, NEGATIVE, NUMBERS, NUMBER_LIKE, ORDERED,
+    PLAIN_UNITS, ROMAN, SHORTENED, YES_OR_NO,
 };
 
 /// Longer texts are prose: nothing is proved about them.
 const MAX_WORDS: usize = 2;
+
+/// Longer texts are no Roman numerals.
+const MAX_ROMAN: usize = 12;
 
 /// What is known of two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +50,11 @@ pub(super) fn compare(left: &str, right: &str) -> Words {
     if denies(&left, &right) || denies(&right, &left) {
         return Words::Different;
     }
+    // The rest of what is denied may be the other side's word: `not odd` is `even`.
+    let denial = [&left, &right].into_iter().any(|words| {
+        let tokens = tokens(words);
+        tokens.len() > 1 && tokens.iter().any(|word| DENIALS.contains(word))
+    });
     let near = NEAR_SYNONYMS
         .iter()
         .any(|class| class.contains(&&*left) && class.contains(&&*right));
@@ -56,7 +64,9 @@ pub(super) fn compare(left: &str, right: &str) -> Words {
     let prose = mine.len().max(theirs.len()) > MAX_WORDS;
     let digits = |words: &str| words.contains(|c: char| c.is_numeric());
     let related = near
+        || denial
         || shared
+        || are_segments(&left, &right)
         || prose
         || digits(&left) != digits(&right)
         || mine.len() + theirs.len() > 2 && negative(&mine) && negative(&theirs)
@@ -68,6 +78,35 @@ pub(super) fn compare(left: &str, right: &str) -> Words {
     } else {
         Words::Different
     }
+}
+
+/// Whether two texts may be the ends of one segment, in either order.
+fn are_segments(left: &str, right: &str) -> bool {
+    left.len() == 2
+        && left.chars().rev().eq(right.chars())
+        && !is_yes_or_no(left.max(right))
+        && !is_yes_or_no(left.min(right))
+}
+
+/// The value of a Roman numeral, in either case.
+pub(super) fn roman(text: &str) -> Option<i64> {
+    let values: Option<Vec<i64>> = text
+        .chars()
+        .map(|c| {
+            let mut digits = ROMAN.iter();
+            let digit = digits.find(|(letter, _)| *letter == c.to_ascii_uppercase());
+            digit.map(|(_, value)| *value)
+        })
+        .collect();
+    let values = values.filter(|values| !values.is_empty() && values.len() <= MAX_ROMAN)?;
+    let next = values.iter().skip(1).chain([&0]);
+    // A digit before a larger one counts down.
+    let signed = values.iter().zip(next);
+    Some(
+        signed
+            .map(|(value, next)| if value < next { -value } else { *value })
+            .sum(),
+    )
 }
 
 /// Whether one text is the other with "not" in front.
@@ -129,6 +168,7 @@ pub(super) fn is_no_number(words: &str) -> bool {
     let tokens = tokens(&bare);
     let counts = |word: &&str| {
         word.len() < 2
+            || roman(word).is_some()
             || NUMBER_LIKE.contains(word)
             || NUMBERS.iter().any(|(number, _)| number == word)
     };
@@ -138,9 +178,11 @@ pub(super) fn is_no_number(words: &str) -> bool {
         && !tokens.iter().any(counts)
 }
 
-/// Whether words behind a number multiply it.
-pub(super) fn is_scale_word(words: &str) -> bool {
-    tokens(words).iter().any(|word| SCALES.contains(word))
+/// Whether words in front of a value say that it is not the answer, or not the only one.
+pub(super) fn takes_back(words: &str) -> bool {
+    tokens(words)
+        .iter()
+        .any(|word| DENIALS.contains(word) || DOUBTS.contains(word))
 }
 
 /// Whether two units of words are the same, plural aside, or one of them says nothing.
@@ -175,7 +217,11 @@ mod tests {
             ("a and b", "b", Words::Related),
             ("alice and then bob", "bob and then alice", Words::Related),
             ("not prime", "prime", Words::Different),
-            ("not increasing", "decreasing", Words::Different),
+            ("not increasing", "decreasing", Words::Related),
+            ("not odd", "even", Words::Related),
+            ("not no", "yes", Words::Related),
+            ("not false", "true", Words::Related),
+            ("ab", "ba", Words::Related),
             ("circle", "circles", Words::Related),
             ("yes", "true", Words::Related),
             ("yes", "yes it is", Words::Related),
@@ -202,6 +248,14 @@ mod tests {
     #[test]
     fn words_and_numbers() {
         assert_eq!(number("five"), Some(5));
+        for (text, value) in [
+            ("ii", Some(2)),
+            ("XIV", Some(14)),
+            ("odd", None),
+            ("", None),
+        ] {
+            assert_eq!(roman(text), value, "{text}");
+        }
         for words in ["odd", "no solution", "even", "parallel lines"] {
             assert!(is_no_number(words), "{words}");
         }

@@ -37,6 +37,9 @@ impl<'a> Lexer<'a> {
         }
         if tables::is_space(name) {
             self.at = after;
+            if tables::is_measured_space(name) {
+                self.skip_argument()?;
+            }
             self.spaced = true;
             self.apart |= name.starts_with('q');
             return Ok(());
@@ -65,6 +68,16 @@ impl<'a> Lexer<'a> {
             "percent" => self.push(Kind::Mark(b'%'), start, length + 1),
             _ => self.command(start, name),
         }
+    }
+
+    /// Pass over `{..}`, which is not shown.
+    fn skip_argument(&mut self) -> Result<(), SyntaxError> {
+        let rest = self.rest();
+        let body = rest.strip_prefix('*').unwrap_or(rest).trim_start();
+        let inner = body.strip_prefix('{').ok_or(SyntaxError::Unreadable)?;
+        let length = balanced(inner).ok_or(SyntaxError::Unreadable)?;
+        self.at = self.text.len() - inner.len() + length + 1;
+        Ok(())
     }
 
     fn command(&mut self, start: usize, name: &'a str) -> Result<(), SyntaxError> {

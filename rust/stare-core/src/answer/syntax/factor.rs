@@ -62,6 +62,10 @@ impl Parser<'_> {
                     self.at += 1;
                     base = Expr::Call(Function::Percent, vec![base]);
                 }
+                // `f \circ g` is no angle.
+                Some(Kind::Command("circ")) if !matches!(base, Expr::Number(_)) => {
+                    return Err(SyntaxError::Unreadable);
+                }
                 Some(Kind::Command("degree" | "circ" | "degrees")) => {
                     self.at += 1;
                     base = Expr::Call(Function::Degrees, vec![base]);

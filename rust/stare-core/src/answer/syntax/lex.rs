@@ -162,6 +162,10 @@ impl<'a> Lexer<'a> {
             return Err(SyntaxError::Unreadable);
         }
         let source = self.text.get(start..literal.end).unwrap_or("");
+        let tail = self.text.get(literal.end..).unwrap_or("");
+        if commas && is_decimal_comma(source, tail) {
+            return Err(SyntaxError::Unreadable);
+        }
         self.tokens.grouped |=
             source.bytes().any(|b| b == b',') && !source.contains("{,}") && !source.contains("\\!");
         self.literal(literal.number, literal.plain, start, literal.end - start)
@@ -334,6 +338,16 @@ impl<'a> Lexer<'a> {
         }
         self.push(Kind::Mark(b'$'), self.at, 1)
     }
+}
+
+/// `1.234,5`: a list, or a number with the marks of other countries.
+fn is_decimal_comma(number: &str, tail: &str) -> bool {
+    let grouped = number.split_once('.').is_some_and(|(whole, group)| {
+        (1..=3).contains(&whole.len()) && !whole.starts_with('0') && group.len() == 3
+    });
+    let behind = tail.strip_prefix(',').unwrap_or("");
+    let end = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+    grouped && end.len() < behind.len() && !end.starts_with('.')
 }
 
 /// What a run of letters means by itself.

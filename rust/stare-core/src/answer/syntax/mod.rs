@@ -34,6 +34,7 @@ mod tests;
 
 use super::limits;
 use super::tree::Answer;
+pub(super) use wrap::without_final_mark;
 
 /// Why a text has no tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -87,6 +87,24 @@ const VALUES: &[&str] = &[
     "infinity",
 ];
 
+/// Codes in front of an amount of money.
+const CURRENCIES: &[(&str, &str)] = &[
+    ("USD", "dollar"),
+    ("EUR", "euro"),
+    ("GBP", "pound sterling"),
+];
+
+/// Whether letters in front of a number look like the code of a currency.
+fn is_code(run: &str) -> bool {
+    run == "Rs" || run.len() == 3 && run.bytes().all(|b| b.is_ascii_uppercase())
+}
+
+/// Letters behind a number that may multiply it: `5\text{k}`, `5\text{M}`.
+const MAGNITUDES: &[&str] = &["k", "K", "M", "B", "b", "T"];
+
+/// Names of the percent.
+const PERCENT: &[&str] = &["percent", "per cent", "percents", "pct"];
+
 impl Parser<'_> {
     /// The value and unit of `from..to`; `None` if it has no unit.
     pub(super) fn quantity(&mut self, from: usize, to: usize) -> Parsed<Option<Answer>> {
@@ -132,13 +150,27 @@ impl Parser<'_> {
     fn currency(&mut self, from: usize, to: usize) -> Parsed<Option<Answer>> {
         let negative = self.kind(from) == Some(Kind::Mark(b'-'));
         let at = from + usize::from(negative);
+        let mut length = 1;
         let name = match self.kind(at) {
             Some(Kind::Mark(b'$')) => "dollar",
             Some(Kind::Command("euro")) => "euro",
             Some(Kind::Command("pounds")) => "pound sterling",
+            Some(Kind::Letter(code)) => {
+                let number = matches!(self.kind(at + code.len()), Some(Kind::Number(_)));
+                let known = CURRENCIES.iter().find(|(known, _)| *known == code);
+                match known {
+                    Some((_, name)) if number => {
+                        length = code.len();
+                        name
+                    }
+                    // `CAD 5` is no product.
+                    None if number && is_code(code) => return Err(SyntaxError::Unreadable),
+                    _ => return Ok(None),
+                }
+            }
             _ => return Ok(None),
         };
-        let value = self.whole(at + 1, to)?;
+        let value = self.whole(at + length, to)?;
         let value = if negative {
             Expr::Negate(Box::new(value))
         } else {
@@ -205,7 +237,8 @@ impl Parser<'_> {
                     let unit =
                         !matches!(text, "e" | "i") && units::canonical(text).is_some() && at > from;
                     let applied = self.kind(at + 1) == Some(Kind::Open(b'('));
-                    if unit || !(letter || applied) {
+                    let scaled = counted && MAGNITUDES.contains(&text);
+                    if unit || scaled || !(letter || applied) {
                         return Some(at);
                     }
                 }
@@ -218,7 +251,7 @@ impl Parser<'_> {
                 Kind::Letter(run) if counted && !token.glued && run.len() > 1 => {
                     // `3 men` is no product.
                     let word = match run.len() {
-                        0..=2 => false,
+                        0..=2 => at + run.len() == to && is_half_day(run),
                         3 => token.spaced && !tables::is_algebra(run),
                         _ => !tables::is_product(run),
                     };
@@ -325,13 +358,20 @@ impl Parser<'_> {
             return Err(SyntaxError::Unreadable);
         }
         if plain_words && clean && name.split_whitespace().count() <= UNIT_WORDS {
-            return Ok(match &*words::normal(name) {
-                "percent" | "per cent" => Unit::Percent,
-                other => Unit::Words(other.into()),
+            let folded = words::normal(name);
+            return Ok(if PERCENT.contains(&&*folded) {
+                Unit::Percent
+            } else {
+                Unit::Words(units::normal(name))
             });
         }
         Err(SyntaxError::Unreadable)
     }
+}
+
+/// `12 pm` is no product.
+fn is_half_day(run: &str) -> bool {
+    run.eq_ignore_ascii_case("am") || run.eq_ignore_ascii_case("pm")
 }
 
 fn is_term_sign(kind: Kind<'_>) -> bool {

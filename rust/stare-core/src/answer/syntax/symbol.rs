@@ -20,6 +20,20 @@ fn counts(name: &str, arguments: &[Expr]) -> bool {
     pair && name.strip_prefix(COUNTS) == Some("")
 }
 
+/// A token of a subscript without its wrapper: `\max`, `\text{1}`, `\text{max}`.
+fn unwrapped(source: &str) -> &str {
+    let Some(name) = source.strip_prefix('\\') else {
+        return source;
+    };
+    match name.split_once('{') {
+        Some((wrapper, inner)) if tables::is_text(wrapper) => {
+            inner.strip_suffix('}').unwrap_or(inner).trim()
+        }
+        None if tables::function(name, true).is_some() => name,
+        _ => source,
+    }
+}
+
 impl Parser<'_> {
     pub(super) fn letter(&mut self, run: &str) -> Parsed<Expr> {
         let first = self.token(self.at).is_some_and(|token| !token.glued);
@@ -175,7 +189,10 @@ impl Parser<'_> {
                 Kind::Text(words) => text.push_str(words),
                 Kind::Named(name) => text.push_str(name),
                 Kind::Open(b'{') | Kind::Close(b'{') => {}
-                _ => text.push_str(self.tokens.text.get(token.start..token.end).unwrap_or("")),
+                _ => {
+                    let source = self.tokens.text.get(token.start..token.end).unwrap_or("");
+                    text.push_str(unwrapped(source));
+                }
             }
         }
         self.at = if from == open { to } else { to + 1 };

@@ -236,6 +236,11 @@ pub(super) fn is_space(name: &str) -> bool {
     )
 }
 
+/// Spaces whose width is an argument.
+pub(super) fn is_measured_space(name: &str) -> bool {
+    name == "hspace"
+}
+
 /// Commands whose argument is text.
 pub(super) fn is_text(name: &str) -> bool {
     matches!(

@@ -45,8 +45,9 @@ impl Parser<'_> {
                 None => self.side(from, to)?,
             };
             let map = matches!(side, Answer::Ratio(_)) && operators.contains(&Operator::Arrow);
-            if map || matches!(&side, Answer::Words(words) if words.contains(' ')) {
-                // "The mode is x = 0" is prose.
+            let prose = |words: &str| words.contains(' ') || words::takes_back(words);
+            if map || matches!(&side, Answer::Words(words) if prose(words)) {
+                // "The mode is x = 0" is prose, `wrong = 5` a denial.
                 return Err(SyntaxError::Unreadable);
             }
             let member =

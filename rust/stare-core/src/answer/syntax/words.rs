@@ -90,6 +90,39 @@ fn spaceless(mut text: &str) -> &str {
     text
 }
 
+/// Words behind a choice letter that take it back or add to it.
+const HEDGES: &[&str] = &[
+    "or",
+    "and",
+    "not",
+    "nor",
+    "neither",
+    "either",
+    "both",
+    "but",
+    "except",
+    "wrong",
+    "false",
+    "incorrect",
+    "untrue",
+    "never",
+    "none",
+    "maybe",
+];
+
+/// Whether another choice letter or a word that takes the first one back is in `rest`.
+fn names_another(rest: &str) -> bool {
+    rest.split(|c: char| !c.is_alphanumeric()).any(|word| {
+        let letter = matches!(word.as_bytes(), [b'A'..=b'H']);
+        letter || takes_back(word)
+    })
+}
+
+/// Whether a word takes back or adds to what it stands beside.
+pub(super) fn takes_back(word: &str) -> bool {
+    HEDGES.iter().any(|hedge| word.eq_ignore_ascii_case(hedge))
+}
+
 /// The letter of `(C)`, `\text{C}`, `C: 12`, `(C) 12`, `\text{(C) } 12`.
 fn choice(text: &str, worded: bool) -> Option<char> {
     let unwrapped = text
@@ -103,6 +136,9 @@ fn choice(text: &str, worded: bool) -> Option<char> {
     };
     let letter = inner.chars().next().filter(char::is_ascii_uppercase)?;
     let rest = inner.get(1..)?;
+    if names_another(rest) {
+        return None;
+    }
     if rest == ")" && letter <= 'H' && !bracketed {
         return Some(letter);
     }

@@ -72,15 +72,24 @@ fn unspaced(mut text: &str) -> &str {
     }
 }
 
+/// Without one final punctuation mark, if it is not a part of what is before it.
+///
+/// A point behind `\right` is a delimiter, `\,` a space; an ellipsis goes on with the answer.
+pub(in super::super) fn without_final_mark(text: &str) -> &str {
+    let Some(rest) = text.strip_suffix(['.', ',', ';', ':']) else {
+        return text;
+    };
+    let ellipsis = text.ends_with('.') && rest.trim_end().ends_with('.');
+    if ellipsis || rest.ends_with("\\right") || rest.ends_with('\\') {
+        text
+    } else {
+        rest
+    }
+}
+
 /// Without final punctuation, quotes and Markdown emphasis.
 fn unpunctuated(text: &str) -> &str {
-    let mut text = text;
-    if let Some(rest) = text.strip_suffix(['.', ',', ';', ':']) {
-        // A point behind `\right` is a delimiter.
-        if !rest.ends_with("\\right") && !rest.ends_with('\\') && !rest.ends_with("..") {
-            text = rest;
-        }
-    }
+    let mut text = without_final_mark(text);
     for mark in ["**", "__", "\"", "`", "''", "'"] {
         let inner = text.strip_prefix(mark).and_then(|t| t.strip_suffix(mark));
         text = inner.filter(|t| !t.contains(mark)).unwrap_or(text);

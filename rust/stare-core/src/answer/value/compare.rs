@@ -51,7 +51,18 @@ fn rounded(left: &Expr, right: &Expr, budget: &mut Budget) -> bool {
         (None, Some(decimal)) => (decimal, left),
         _ => return false,
     };
-    decimal.is_long() && decimal.rounds(other, budget) == Some(true)
+    decimal.is_long()
+        // A count has all of its digits.
+        && !(decimal.is_whole() && is_integer(other, budget))
+        && decimal.rounds(other, budget) == Some(true)
+}
+
+/// Whether an expression is an integer: by its value, or by how it is written.
+fn is_integer(expr: &Expr, budget: &mut Budget) -> bool {
+    match exact(expr, budget) {
+        Ok(value) => value.as_integer().is_some(),
+        Err(_) => symbols::is_integer(expr),
+    }
 }
 
 /// The names of the variables of two expressions, sorted, each once.

@@ -76,6 +76,11 @@ impl Literal {
         self.significant >= ROUNDED_DIGITS
     }
 
+    /// Whether its last digit stands for ones or more.
+    pub(super) fn is_whole(&self) -> bool {
+        self.unit >= RBig::ONE
+    }
+
     /// Whether `expr` lies within half a unit of the last digit; `None` if not proved.
     pub(super) fn rounds(&self, expr: &Expr, budget: &mut Budget) -> Option<bool> {
         let half = &self.unit / IBig::from(2);

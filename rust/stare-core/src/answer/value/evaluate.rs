@@ -1,6 +1,6 @@
 //! The value of an expression: exact as long as that is possible and small, else a ball.
 
-use dashu_base::BitTest;
+use dashu_base::{BitTest, Signed};
 use dashu_int::IBig;
 use dashu_ratio::RBig;
 
@@ -11,7 +11,7 @@ use super::field::{hash, mix, reduce, PRIMES};
 use super::points::Point;
 use super::{functions, power};
 use crate::answer::limits::Budget;
-use crate::answer::tree::{Bound, BoundOperator, Constant, Expr};
+use crate::answer::tree::{Bound, BoundOperator, Constant, Expr, Function};
 
 /// A number.
 #[derive(Clone, Debug)]
@@ -87,6 +87,8 @@ pub(super) struct Evaluator<'a, 'b> {
     bits: usize,
     /// Values of the variables.
     variables: Vec<(&'a str, Value)>,
+    /// So many of them are free; the rest are indices.
+    free: usize,
     /// The point whose coordinates are the values of functions known by their name only; these are
     /// unknown without one.
     applications: Option<Point>,
@@ -96,6 +98,13 @@ pub(super) struct Evaluator<'a, 'b> {
     pub(super) off_domain: bool,
     /// How far, in bits, the sizes of the numbers on the way were from 1.
     pub(super) spread: i64,
+    /// The same of the numbers that depend on no variable.
+    pub(super) fixed_spread: i64,
+    /// Whether a root or a logarithm was taken of a perfect square that depends on a variable: that
+    /// is an absolute value.
+    pub(super) squares: bool,
+    /// Variables read so far.
+    reads: u64,
 }
 
 impl<'a, 'b> Evaluator<'a, 'b> {
@@ -104,10 +113,14 @@ impl<'a, 'b> Evaluator<'a, 'b> {
         Self {
             bits,
             variables: Vec::new(),
+            free: 0,
             applications: None,
             budget,
             off_domain: false,
             spread: 0,
+            fixed_spread: 0,
+            squares: false,
+            reads: 0,
         }
     }
 
@@ -117,6 +130,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
             .iter()
             .map(|name| (*name, point.coordinate(hash(name))))
             .collect();
+        self.free = self.variables.len();
         self.applications = Some(point);
     }
 
@@ -180,16 +194,11 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// The value of an expression.
     pub(super) fn value(&mut self, expr: &'a Expr) -> Evaluated {
         self.spend(1)?;
+        let reads = self.reads;
         let value = match expr {
             Expr::Number(number) => Value::rational(number.value.clone()),
             Expr::Constant(constant) => self.constant(*constant)?,
-            Expr::Symbol(name) => self
-                .variables
-                .iter()
-                .rev()
-                .find(|(known, _)| **known == **name)
-                .map(|(_, value)| value.clone())
-                .ok_or(Trouble::Unknown)?,
+            Expr::Symbol(name) => self.variable(name)?,
             Expr::Sum(terms) => self.fold(terms, Self::plus)?,
             Expr::Product(factors) => self.fold(factors, Self::times)?,
             Expr::Negate(inner) => return Ok(self.value(inner)?.negated()),
@@ -203,7 +212,11 @@ impl<'a, 'b> Evaluator<'a, 'b> {
                 if **base == Expr::Constant(Constant::E) {
                     functions::exp(self, &exponent)?
                 } else {
+                    let before = self.reads;
                     let base = self.value(base)?;
+                    if exponent.as_integer().is_none() && self.reads > before {
+                        self.squares |= is_square(&base);
+                    }
                     power::power(self, &base, &exponent)?
                 }
             }
@@ -212,20 +225,38 @@ impl<'a, 'b> Evaluator<'a, 'b> {
                 for argument in arguments {
                     values.push(self.value(argument)?);
                 }
+                let rooted = matches!(function, Function::Root | Function::Ln | Function::Log);
+                if rooted && self.reads > reads {
+                    self.squares |= values.first().is_some_and(is_square);
+                }
                 functions::call(self, *function, &values)?
             }
             Expr::Bound(bound) => self.bound(bound)?,
             Expr::Apply(name, arguments) => self.apply(name, arguments)?,
             Expr::PlusMinus { .. } => return Err(Trouble::Unknown),
         };
-        self.note(expr, &value);
+        let literal = matches!(expr, Expr::Number(_));
+        self.note(&value, literal, self.reads == reads);
         Ok(value)
     }
 
+    /// The value of a variable, free or bound.
+    fn variable(&mut self, name: &str) -> Evaluated {
+        let at = self
+            .variables
+            .iter()
+            .rposition(|(known, _)| *known == name)
+            .ok_or(Trouble::Unknown)?;
+        // An index takes values that are written down.
+        self.reads += u64::from(at < self.free);
+        let (_, value) = self.variables.get(at).ok_or(Trouble::Unknown)?;
+        Ok(value.clone())
+    }
+
     /// Remember the size of a value: differences as small as that may still be meant.
-    fn note(&mut self, expr: &Expr, value: &Value) {
+    pub(super) fn note(&mut self, value: &Value, literal: bool, fixed: bool) {
         let size = match value {
-            Value::Exact(value) if matches!(expr, Expr::Number(_)) => signed(value.size()),
+            Value::Exact(value) if literal => signed(value.size()),
             Value::Exact(value) => {
                 let part = |part: &RBig| {
                     let over = signed(part.numerator().bit_len());
@@ -240,6 +271,9 @@ impl<'a, 'b> Evaluator<'a, 'b> {
             }
         };
         self.spread = self.spread.max(size);
+        if fixed {
+            self.fixed_spread = self.fixed_spread.max(size);
+        }
     }
 
     fn constant(&mut self, constant: Constant) -> Evaluated {
@@ -326,6 +360,7 @@ impl<'a, 'b> Evaluator<'a, 'b> {
     /// are exact.
     fn apply(&mut self, name: &str, arguments: &'a [Expr]) -> Evaluated {
         let point = self.applications.ok_or(Trouble::Unknown)?;
+        self.reads += 1;
         let mut word = hash(name);
         for argument in arguments {
             let Value::Exact(value) = self.value(argument)? else {
@@ -387,4 +422,14 @@ pub(super) fn exact(expr: &Expr, budget: &mut Budget) -> Result<Gaussian, Troubl
 /// Whether a rational is small enough to be the value of a number.
 pub(super) fn small(value: RBig) -> Option<Value> {
     (exact::size(&value) <= crate::answer::limits::INTEGER_BITS).then_some(Value::rational(value))
+}
+
+/// Whether a value is the square of a rational other than 0 and 1.
+fn is_square(value: &Value) -> bool {
+    value.as_rational().is_some_and(|value| {
+        !value.is_zero()
+            && !value.is_one()
+            && !value.is_negative()
+            && exact::root(value, 2).is_some()
+    })
 }

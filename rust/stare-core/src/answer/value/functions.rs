@@ -298,6 +298,9 @@ fn hyperbolic(run: Run<'_, '_, '_>, function: Function, x: &Value) -> Evaluated 
     run.charge_series(bits, 2)?;
     let (sine, cosine) = run.ball(x)?.sinh_cosh(bits).ok_or(Trouble::Limit)?;
     let (sine, cosine) = (Value::Approx(sine), Value::Approx(cosine));
+    // Their quotient is that close to 1.
+    let square = run.times(&cosine, &cosine)?;
+    run.note(&square, false, !run.has_variables());
     let one = Value::integer(1);
     match function {
         Function::Sinh => Ok(sine),

@@ -5,7 +5,8 @@
 //! - [`evaluate`], [`power`], [`functions`], [`inverse`], [`factorial`]: from trees to such numbers.
 //! - [`field`], [`primes`], [`modular`], [`combinatorics`], [`identity`]: from trees to residues
 //!   modulo primes.
-//! - [`points`], [`numeric`]: constants, and expressions at points.
+//! - [`points`], [`numeric`]: constants, and expressions at points; [`pieces`]: those of which that
+//!   proves nothing.
 
 use std::cmp::Ordering;
 
@@ -33,6 +34,7 @@ mod key;
 mod mag;
 mod modular;
 mod numeric;
+mod pieces;
 mod points;
 mod power;
 mod primes;
@@ -101,7 +103,7 @@ pub fn order(left: &Expr, right: &Expr, budget: &mut Budget) -> Option<Ordering>
 }
 
 /// Whether `answer` lies within `tolerance` of `gold`; `None` if not proved, or if the tolerance
-/// does not apply: no variables, and for [`Tolerance::GoldDigits`] a gold written as a decimal.
+/// does not apply: only to numbers, and to a gold written as a decimal; every other is exact.
 pub fn within(
     answer: &Expr,
     gold: &Expr,
@@ -110,8 +112,17 @@ pub fn within(
 ) -> Option<bool> {
     match tolerance {
         Tolerance::None => None,
-        Tolerance::GoldDigits => decimal::Literal::read(gold)?.rounds(answer, budget),
-        Tolerance::Relative(tolerance) => decimal::relative(answer, gold, tolerance, budget),
+        Tolerance::GoldDigits => {
+            let gold = decimal::Literal::read(gold)?;
+            // No number is close to zero, relative to it.
+            let zero = gold.value.is_zero();
+            (!zero).then(|| gold.rounds(answer, budget))?
+        }
+        Tolerance::Relative(tolerance) => {
+            // Counts and closed forms are exact.
+            decimal::Literal::read(gold)?;
+            decimal::relative(answer, gold, tolerance, budget)
+        }
     }
 }
 
@@ -123,7 +134,7 @@ pub enum Tolerance {
     None,
     /// An answer that rounds to the gold's own digits, if the gold is a decimal.
     GoldDigits,
-    /// `|answer - gold| <= tolerance * |gold|`, for numbers without variables.
+    /// `|answer - gold| <= tolerance * |gold|`, if the gold is a decimal.
     Relative(f64),
 }
 

@@ -5,15 +5,20 @@ use std::cmp::Ordering;
 use super::complex::Complex;
 use super::evaluate::{Evaluated, Evaluator, Trouble, Value};
 use super::points::{Point, Points, KINDS, ONE_OF_EACH, POINTS};
-use super::symbols;
+use super::{pieces, symbols};
 use crate::answer::limits::{Budget, BALL_BITS};
 use crate::answer::tree::Expr;
 
 /// Bits to which two constants must agree to count as equal, beyond what sizes on the way may hide.
 const EQUAL_BITS: i64 = 200;
 
+/// Functions may agree with the first terms of their series: where a number as small as `2^-s` is
+/// put in, a difference may be as small as that to the power of this. Composed functions of a few
+/// letters, `\sin \tan x` and `\tan \sin x`, agree up to the seventh power.
+const ORDER: i64 = 8;
+
 /// Precisions tried in turn.
-const LADDER: [usize; 4] = [64, 320, 768, BALL_BITS];
+const LADDER: [usize; 5] = [64, 320, 448, 768, BALL_BITS];
 
 /// Bits lost to rounding, at most, before a precision is tried for equality.
 const MARGIN: i64 = 64;
@@ -50,11 +55,27 @@ impl Difference {
 
 /// Compare two constants.
 pub(super) fn difference(left: &Expr, right: &Expr, budget: &mut Budget) -> Difference {
-    subtract(budget, |run| Ok((run.value(left)?, run.value(right)?)))
+    let order = if symbols::is_monomial(left) && symbols::is_monomial(right) {
+        1
+    } else {
+        ORDER
+    };
+    subtract_to(order, budget, |run| {
+        Ok((run.value(left)?, run.value(right)?))
+    })
 }
 
 /// Compare two numbers that a closure computes to a given precision.
 pub(super) fn subtract<'a>(
+    budget: &mut Budget,
+    values: impl FnMut(&mut Evaluator<'a, '_>) -> Result<(Value, Value), Trouble>,
+) -> Difference {
+    subtract_to(ORDER, budget, values)
+}
+
+/// The same where numbers on the way may hide differences of an order.
+fn subtract_to<'a>(
+    order: i64,
     budget: &mut Budget,
     mut values: impl FnMut(&mut Evaluator<'a, '_>) -> Result<(Value, Value), Trouble>,
 ) -> Difference {
@@ -71,7 +92,7 @@ pub(super) fn subtract<'a>(
             Err(Trouble::Limit) => return Difference::of(Outcome::Limit),
             Err(Trouble::Unknown) => continue,
         };
-        spread = run.spread;
+        spread = run.spread.saturating_mul(order);
         let (left, right) = (left.to_ball(bits), right.to_ball(bits));
         let rest = left.minus(&right, bits);
         if !rest.contains_zero() {
@@ -146,10 +167,29 @@ pub(super) fn at_points(
     budget: &mut Budget,
 ) -> Outcome {
     let points = Points::of(left, right);
-    sample(budget, &points, |run, side, point| {
+    let samples = sample(budget, &points, |run, side, point| {
         run.go_to(variables, point);
         run.value(if side == Side::Left { left } else { right })
-    })
+    });
+    match samples {
+        Samples::Agree { are_pieces: true } if !pieces::equal(left, right, budget) => {
+            Outcome::Unknown
+        }
+        Samples::Agree { .. } => Outcome::Equal,
+        Samples::Other(outcome) => outcome,
+    }
+}
+
+/// What points say about two expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Samples {
+    /// They are the same wherever they were looked at.
+    Agree {
+        /// That proves nothing: they may be different between the points.
+        are_pieces: bool,
+    },
+    /// Anything but [`Outcome::Equal`].
+    Other(Outcome),
 }
 
 /// Bits for a look.
@@ -220,33 +260,63 @@ pub(super) fn sample<'a>(
     budget: &mut Budget,
     points: &Points,
     mut value: impl FnMut(&mut Evaluator<'a, '_>, Side, Point) -> Evaluated,
-) -> Outcome {
+) -> Samples {
     let (mut agreeing, mut at_integers) = (0, 0);
     let (mut mismatch, mut different) = (false, false);
-    let mut spread = 0;
+    let mut seen_on_the_way = Seen::default();
     for number in 0..POINTS {
         let point = points.at(number);
-        match at_point(budget, point, &mut spread, &mut value) {
+        match at_point(budget, point, &mut seen_on_the_way, &mut value) {
             AtPoint::Agree => {
                 agreeing += 1;
                 at_integers += u32::from(point.is_whole());
             }
-            AtPoint::Differ if point.is_whole() || at_integers == 0 => return Outcome::Different,
+            AtPoint::Differ if point.is_whole() || at_integers == 0 => {
+                return Samples::Other(Outcome::Different);
+            }
             AtPoint::Differ => different = true,
             AtPoint::Neither => {}
             AtPoint::Mismatch => mismatch = true,
-            AtPoint::Limit => return Outcome::Limit,
+            AtPoint::Limit => return Samples::Other(Outcome::Limit),
         }
-        let seen = number + 1 >= KINDS;
-        if seen && (mismatch || different || agreeing == 0) {
-            return Outcome::Unknown;
+        if number + 1 < KINDS {
+            continue;
         }
-        if seen && agreeing >= AGREEING {
-            return far_away(budget, points, spread, &mut value);
+        let Seen { spread, squares } = seen_on_the_way;
+        if mismatch || different || agreeing == 0 {
+            let far = points.are_pieces
+                && !different
+                && far_away(budget, points, spread, &mut value) == Outcome::Different;
+            return Samples::Other(if far {
+                Outcome::Different
+            } else {
+                Outcome::Unknown
+            });
+        }
+        if agreeing >= AGREEING {
+            return match far_away(budget, points, spread, &mut value) {
+                Outcome::Equal => Samples::Agree {
+                    are_pieces: points.are_pieces || squares >= SQUARES,
+                },
+                other => Samples::Other(other),
+            };
         }
     }
-    Outcome::Unknown
+    Samples::Other(Outcome::Unknown)
 }
+
+/// What occurred on the way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// See [`Evaluator::spread`].
+    spread: i64,
+    /// How often roots were taken of perfect squares at points that are not whole.
+    squares: u32,
+}
+
+/// A fraction is the square of another by accident at one point, on two sides and to two
+/// precisions, but not more often.
+const SQUARES: u32 = 5;
 
 /// Compare two numbers that agree at the usual points where the variables are larger than anything
 /// in them: `\max(x, -10^9)` is not `x`.
@@ -256,14 +326,14 @@ fn far_away<'a>(
     spread: i64,
     value: &mut impl FnMut(&mut Evaluator<'a, '_>, Side, Point) -> Evaluated,
 ) -> Outcome {
-    for point in points.far_away(spread) {
-        match at_point(budget, point, &mut 0, value) {
-            AtPoint::Differ => return Outcome::Different,
-            AtPoint::Mismatch | AtPoint::Limit if points.are_pieces => return Outcome::Unknown,
-            _ => {}
-        }
+    let differ = points
+        .far_away(spread)
+        .any(|point| at_point(budget, point, &mut Seen::default(), value) == AtPoint::Differ);
+    if differ {
+        Outcome::Different
+    } else {
+        Outcome::Equal
     }
-    Outcome::Equal
 }
 
 /// One side at one point.
@@ -276,7 +346,7 @@ enum Sample {
 fn at_point<'a>(
     budget: &mut Budget,
     point: Point,
-    widest: &mut i64,
+    seen: &mut Seen,
     value: &mut impl FnMut(&mut Evaluator<'a, '_>, Side, Point) -> Evaluated,
 ) -> AtPoint {
     for bits in POINT_LADDER {
@@ -284,8 +354,10 @@ fn at_point<'a>(
         let mut sample = |side| {
             let mut run = Evaluator::new(bits, budget);
             let value = value(&mut run, side, point);
-            spread = spread.max(run.spread);
-            *widest = spread.max(*widest);
+            seen.spread = run.spread.max(seen.spread);
+            seen.squares += u32::from(run.squares && !point.is_whole());
+            let fixed = run.fixed_spread.saturating_mul(ORDER);
+            spread = spread.max(run.spread).max(fixed);
             match value {
                 Err(Trouble::Limit) => Err(AtPoint::Limit),
                 _ if run.off_domain => Ok(Sample::OffDomain),

@@ -8,9 +8,9 @@ use dashu_ratio::RBig;
 
 use super::evaluate::Value;
 use super::field::mix;
+use super::pieces;
 use super::primes::Primes;
-use super::symbols;
-use crate::answer::tree::{Expr, Function};
+use crate::answer::tree::Expr;
 
 /// Points at which expressions are compared, at most.
 pub(super) const POINTS: u64 = 18;
@@ -130,8 +130,7 @@ impl Points {
     pub(super) fn of(left: &Expr, right: &Expr) -> Self {
         Self {
             seed: Primes::of(left, right).seed(),
-            are_pieces: symbols::contains(left, is_made_of_pieces)
-                || symbols::contains(right, is_made_of_pieces),
+            are_pieces: pieces::has_any(left) || pieces::has_any(right),
         }
     }
 
@@ -151,20 +150,4 @@ impl Points {
                 seed,
             })
     }
-}
-
-fn is_made_of_pieces(node: &Expr) -> bool {
-    matches!(
-        node,
-        Expr::Call(
-            Function::Abs
-                | Function::Floor
-                | Function::Ceil
-                | Function::Sign
-                | Function::Max
-                | Function::Min
-                | Function::Mod,
-            _
-        )
-    )
 }

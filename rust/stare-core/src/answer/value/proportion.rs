@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::evaluate::{Evaluator, Value};
 use super::field::{multiply, Prime, PRIMES};
 use super::modular::{NoResidue, Residues};
-use super::numeric::{sample, Outcome, Side};
+use super::numeric::{sample, Outcome, Samples, Side};
 use super::points::{Point, Points, POINTS};
 use super::primes::Primes;
 use super::symbols;
@@ -177,8 +177,8 @@ fn numeric(
         product(run, &here, &there)
     });
     match outcome {
-        Outcome::Equal => Factor::Constant,
-        Outcome::Different => Factor::None,
-        Outcome::Unknown | Outcome::Limit => Factor::Unknown,
+        Samples::Agree { are_pieces: false } => Factor::Constant,
+        Samples::Other(Outcome::Different) => Factor::None,
+        _ => Factor::Unknown,
     }
 }

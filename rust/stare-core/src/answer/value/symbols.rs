@@ -54,6 +54,42 @@ pub(super) fn is_rational_in_applications(expr: &Expr) -> bool {
     }
 }
 
+/// Whether an expression is a product of powers and roots of numbers.
+pub(super) fn is_monomial(expr: &Expr) -> bool {
+    match expr {
+        Expr::Number(_) | Expr::Constant(_) => true,
+        Expr::Product(parts) | Expr::Call(Function::Root, parts) => parts.iter().all(is_monomial),
+        Expr::Negate(inner) => is_monomial(inner),
+        Expr::Quotient(left, right) | Expr::Power(left, right) => {
+            is_monomial(left) && is_monomial(right)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression without variables is an integer by how it is written.
+pub(super) fn is_integer(expr: &Expr) -> bool {
+    match expr {
+        Expr::Number(number) => number.value.is_int(),
+        Expr::Negate(inner) => is_integer(inner),
+        Expr::Power(base, exponent) => is_integer(base) && is_integer(exponent),
+        Expr::Sum(parts)
+        | Expr::Product(parts)
+        | Expr::Call(
+            Function::Factorial
+            | Function::DoubleFactorial
+            | Function::Binomial
+            | Function::Permutations
+            | Function::Gcd
+            | Function::Lcm
+            | Function::Abs,
+            parts,
+        ) => parts.iter().all(is_integer),
+        Expr::Call(Function::Floor | Function::Ceil, _) => true,
+        _ => false,
+    }
+}
+
 /// The names of the free variables, sorted, each once.
 pub(super) fn free<'a>(expr: &'a Expr, names: &mut Vec<&'a str>) {
     collect(expr, &mut Vec::new(), names);
@@ -115,6 +151,11 @@ pub(super) trait Rewrite {
     fn name(&self, name: &Symbol) -> Symbol {
         name.clone()
     }
+
+    /// What stands for a variable.
+    fn symbol(&self, name: &Symbol) -> Expr {
+        Expr::Symbol(self.name(name))
+    }
 }
 
 /// Rewrite a tree.
@@ -123,7 +164,7 @@ pub(super) fn rewrite(expr: &Expr, rule: &impl Rewrite) -> Expr {
     let one = |inner: &Expr| Box::new(rewrite(inner, rule));
     match expr {
         Expr::Number(_) | Expr::Constant(_) => expr.clone(),
-        Expr::Symbol(name) => Expr::Symbol(rule.name(name)),
+        Expr::Symbol(name) => rule.symbol(name),
         Expr::Sum(parts) => Expr::Sum(each(parts)),
         Expr::Product(parts) => Expr::Product(each(parts)),
         Expr::Negate(inner) => Expr::Negate(one(inner)),

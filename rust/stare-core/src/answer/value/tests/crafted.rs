@@ -185,3 +185,62 @@ fn beyond_the_usual_points() {
         f(Function::Abs, [neg(x())]),
     );
 }
+
+#[test]
+fn pieces_need_a_proof() {
+    let abs = |e| f(Function::Abs, [e]);
+    let bump = || f(Function::Max, [n(0), sub(n(100), abs(sub(x(), n(500))))]);
+    never_equal(&add([pow(x(), n(2)), bump()]), &pow(x(), n(2)));
+    // The same bump by squares under roots and in logarithms.
+    let root_of_square = |e: E| sqrt(pow(e, n(2)));
+    let expanded = || add([pow(x(), n(2)), mul([n(-1000), x()]), n(250_000)]);
+    for size in [
+        root_of_square(sub(x(), n(500))),
+        sqrt(expanded()),
+        pow(pow(sub(x(), n(500)), n(2)), q(1, 2)),
+        pow(e(), div(ln(pow(sub(x(), n(500)), n(2))), n(2))),
+    ] {
+        let inside = sub(n(100), size);
+        let positive = add([inside.clone(), root_of_square(inside)]);
+        never_equal(&add([pow(x(), n(2)), positive]), &pow(x(), n(2)));
+    }
+    equal(abs(sub(x(), n(1))), abs(sub(n(1), x())));
+    equal(root_of_square(x()), abs(x()));
+    equal(pow(abs(x()), n(2)), pow(x(), n(2)));
+    equal(abs(mul([n(-3), x()])), mul([n(3), abs(x())]));
+    equal(
+        f(Function::Max, [x(), n(1)]),
+        div(add([x(), n(1), abs(sub(x(), n(1)))]), n(2)),
+    );
+    equal(ln(pow(x(), n(2))), mul([n(2), ln(abs(x()))]));
+    equal(
+        mul([n(2), f(Function::Floor, [add([x(), x()])])]),
+        mul([f(Function::Floor, [mul([n(2), x()])]), n(2)]),
+    );
+    equal(
+        sqrt(mul([n(18), pow(x(), n(2)), pow(e(), var("y"))])),
+        mul([n(3), abs(x()), sqrt(mul([n(2), pow(e(), var("y"))]))]),
+    );
+}
+
+#[test]
+fn saturation_is_no_equality() {
+    for k in [10, 100, 300, 1000, 100_000] {
+        for function in [Function::Tanh, Function::Coth] {
+            never_equal(&f(function, [n(k)]), &n(1));
+            never_equal(&mul([x(), f(function, [n(k)])]), &x());
+        }
+        let tiny = || pow(n(10), n(-k));
+        never_equal(&sin(tiny()), &tiny());
+        never_equal(&cos(tiny()), &n(1));
+        never_equal(&cos(tiny()), &sub(n(1), div(pow(tiny(), n(2)), n(2))));
+        never_equal(&sub(n(1), tiny()), &n(1));
+        never_equal(&add([n(1), pow(e(), n(-k))]), &n(1));
+        never_equal(&f(Function::Arctan, [pow(n(10), n(k))]), &div(pi(), n(2)));
+        let tan = |e| f(Function::Tan, [e]);
+        never_equal(
+            &add([n(1), sin(tan(tiny()))]),
+            &add([n(1), tan(sin(tiny()))]),
+        );
+    }
+}

@@ -62,25 +62,20 @@ fn orders_and_tolerances() {
         Some(false)
     );
     assert_eq!(near(&dec("3.14"), &pi(), Tolerance::GoldDigits), None);
-    assert_eq!(
-        near(&dec("3.14"), &pi(), Tolerance::Relative(1e-2)),
-        Some(true)
-    );
-    assert_eq!(
-        near(&dec("-3.14"), &neg(pi()), Tolerance::Relative(1e-2)),
-        Some(true)
-    );
-    assert_eq!(
-        near(&dec("3.14"), &pi(), Tolerance::Relative(1e-6)),
-        Some(false)
-    );
-    assert_eq!(near(&n(0), &n(0), Tolerance::Relative(1e-6)), Some(true));
-    assert_eq!(
-        near(&dec("0.001"), &n(0), Tolerance::Relative(1e-2)),
-        Some(false)
-    );
-    assert_eq!(near(&n(5), &n(5), Tolerance::Relative(f64::NAN)), None);
-    assert_eq!(near(&i(), &n(1), Tolerance::Relative(1e-2)), Some(false));
+    assert_eq!(near(&n(0), &dec("0.00"), Tolerance::GoldDigits), None);
+    let relative = |answer: &E, gold: &str, tolerance| {
+        near(answer, &dec(gold), Tolerance::Relative(tolerance))
+    };
+    assert_eq!(relative(&pi(), "3.14", 1e-2), Some(true));
+    assert_eq!(relative(&neg(pi()), "-3.14", 1e-2), Some(true));
+    assert_eq!(relative(&pi(), "3.14", 1e-6), Some(false));
+    assert_eq!(relative(&n(0), "0.0", 1e-6), Some(true));
+    assert_eq!(relative(&dec("0.001"), "0.0", 1e-2), Some(false));
+    assert_eq!(relative(&n(5), "5.0", f64::NAN), None);
+    assert_eq!(relative(&i(), "1.0", 1e-2), Some(false));
+    for exact in [pi(), n(2024), q(1, 3)] {
+        assert_eq!(near(&dec("2023"), &exact, Tolerance::Relative(0.5)), None);
+    }
 }
 
 #[test]
