@@ -96,7 +96,7 @@ def call_as_trl(function, completions, **columns):
 
 
 def test_trl_texts_with_either_column():
-    expected = [1.0, 0.0, 0.0, None]
+    expected = [1.0, 0.0, 0.0, 0.0]
     assert call_as_trl(trl_reward, TEXTS, answer=GOLDS) == expected
     assert call_as_trl(trl_reward, TEXTS, solution=GOLDS) == expected
     assert call_as_trl(trl_reward, TEXTS, answer=GOLDS, solution=["5"] * 4) == expected
@@ -156,7 +156,7 @@ def test_trl_worked_solutions():
     assert reward([RIGHT], [["3", GSM8K[0]]], gold_profile="reward") == [1.0]
     reset_reward_counts()
     with pytest.warns(UserWarning, match="100% of the gold answers cannot be read"):
-        assert call_as_trl(worked, [RIGHT], answer=[TWO_BOXES]) == [None]
+        assert call_as_trl(worked, [RIGHT], answer=[TWO_BOXES]) == [0.0]
 
 
 def test_golds_that_cannot_be_read_are_said_once_with_their_share():

@@ -91,7 +91,8 @@ def reward(
         completions: [N] texts.
         golds: [N] gold answers, or lists of which any is right.
         undecided: reward of an undecided completion: a number (`zero` is 0.0), or None (`drop`), to
-            leave it out of its group.
+            leave it out of its group. Left out is also spared: a policy can learn to write what
+            nobody can read instead of what is wrong. Watch `reward_counts()` with None.
         profile: what counts as declaring an answer, see `extract_answer`.
         tolerance: what else is right, see `equivalent`. A number holds for EVERY gold that is a
             number: 2023 is right for 2024 at 1e-3.
@@ -174,7 +175,7 @@ def trl_reward(
 
     Golds are in the column `answer`, else `solution`. A solution may be worked: its answer is the
     one in its box, or after its `####` (`gold_profile="reward"`); an `answer` is taken as it is.
-    Undecided completions, and rows whose gold is None, get None, which TRL leaves out; if many
+    Undecided completions get 0.0, rows whose gold is None get None, which TRL leaves out; if many
     golds cannot be read, that is said once. `trl_reward_with` has options.
 
     Args:
@@ -198,14 +199,14 @@ def trl_reward(
     """
     name = "answer" if columns.get("answer") is not None else "solution"
     gold_profile = "reward" if name == "solution" else None
-    options = {"undecided": None, "gold_profile": gold_profile}
+    options = {"undecided": 0.0, "gold_profile": gold_profile}
     return _trl(completions, columns, ("answer", "solution"), options)
 
 
 def trl_reward_with(
     *,
     gold: str = "answer",
-    undecided: Undecided = None,
+    undecided: Undecided = 0.0,
     profile: Profile = "reward",
     tolerance: Tolerance = None,
     fallback: bool = True,

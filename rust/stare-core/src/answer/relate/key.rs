@@ -99,7 +99,7 @@ fn write(context: &mut Context<'_>, answer: &Answer) -> String {
         Answer::Relation { .. } => relation(context, answer),
         Answer::Where { .. } | Answer::IndexedUnion { .. } => match numbers(context, answer) {
             Some(lattices) => lattices.text(),
-            None => family(answer),
+            None => family(context, answer),
         },
         Answer::Piecewise(cases) => {
             let mut keys: Vec<_> = cases
@@ -252,8 +252,8 @@ fn relation(context: &mut Context<'_>, answer: &Answer) -> String {
     text::answer(answer)
 }
 
-/// With its parameters called by their number.
-fn family(answer: &Answer) -> String {
+/// With its parameters called by their number; an expression of them by its key.
+fn family(context: &mut Context<'_>, answer: &Answer) -> String {
     let parameters: Vec<String> = match answer {
         Answer::Where { conditions, .. } => conditions
             .iter()
@@ -295,5 +295,12 @@ fn family(answer: &Answer) -> String {
         },
         other => other.clone(),
     };
-    text::answer(&substitute_answer(&body, &values))
+    match substitute_answer(&body, &values) {
+        Answer::Where { body, conditions } if matches!(*body, Answer::Expr(_)) => {
+            let conditions: Vec<_> = conditions.iter().map(text::answer).collect();
+            let body = write(context, &body);
+            format!("{body} where {}", conditions.join(", "))
+        }
+        other => text::answer(&other),
+    }
 }
