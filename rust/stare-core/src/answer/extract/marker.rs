@@ -31,6 +31,10 @@ const PREPOSITIONS: &[&str] = &["to", "for", "of", "in"];
 /// How far away such a verb may be, in bytes.
 const MAX_DETOUR: usize = 80;
 
+/// Mentions of an answer that are looked at, from the end: a text with more of them that declare
+/// nothing declares nothing.
+const MAX_MENTIONS: usize = 4096;
+
 /// What a heading may hold besides `answer`.
 const HEADING: &[&str] = &["final", "the", "answer"];
 
@@ -50,6 +54,7 @@ pub(super) fn last(text: &str) -> Option<Declared<'_>> {
     let bytes = text.as_bytes();
     let last_line = text.trim_end().rfind('\n').map_or(0, |at| at + 1);
     let mut end = bytes.len();
+    let mut mentions = 0;
     while let Some(at) = end.checked_sub(1) {
         end = at;
         match bytes.get(at) {
@@ -68,7 +73,11 @@ pub(super) fn last(text: &str) -> Option<Declared<'_>> {
                     }
                 }
             }
-            Some(b'a' | b'A' | 0xe7) => {
+            Some(b'a' | b'A' | 0xe7) if is_mention(text, at) => {
+                mentions += 1;
+                if mentions > MAX_MENTIONS {
+                    return None;
+                }
                 if let Some(start) = behind_word(text, at) {
                     let (text, prose) = phrase::answer(start);
                     return Some(Declared {
@@ -82,6 +91,12 @@ pub(super) fn last(text: &str) -> Option<Declared<'_>> {
         }
     }
     None
+}
+
+/// Whether a word of [`WORDS`] starts at `at`.
+fn is_mention(text: &str, at: usize) -> bool {
+    text.get(at..)
+        .is_some_and(|rest| WORDS.iter().any(|word| starts_with(rest, word)))
 }
 
 /// `#### x` declares x on the last line, or if x is a number; else it is a heading.
@@ -190,6 +205,15 @@ fn floor(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mentions_that_declare_nothing_are_looked_at_so_often() {
+        let declared = "Answer: 42\n";
+        let few = declared.to_owned() + &"answers ".repeat(MAX_MENTIONS - 1);
+        assert_eq!(last(&few).map(|found| found.text), Some("42"));
+        let many = declared.to_owned() + &"answers ".repeat(MAX_MENTIONS);
+        assert_eq!(last(&many), None);
+    }
 
     #[test]
     fn declared_answers() {
