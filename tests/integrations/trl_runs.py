@@ -1,4 +1,4 @@
-"""Tiny GRPO runs of the real TRL: a random Llama, a character tokenizer, a reward without a model."""
+"""Tiny GRPO runs of the real TRL: random Llama, character tokenizer, counted reward."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from tiny_llm import tiny_model, tiny_tokenizer
 from trl import GRPOConfig, GRPOTrainer
+
+from tiny_llm import tiny_model, tiny_tokenizer
 
 PROMPTS = [f"{a}+{b}=" for a in range(1, 5) for b in range(1, 5)]
 
@@ -52,6 +53,7 @@ def make(
         "bf16": False,
         "gradient_checkpointing": False,
         "disable_tqdm": True,
+        "temperature": 1.0,
         "seed": 3,
     }
     with warnings.catch_warnings():

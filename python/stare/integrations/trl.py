@@ -61,7 +61,8 @@ class _Embedded:
         self.watched: _Watched | None = None
         self.window = [0.0, 0.0]
         """Sum of entropies and tokens since the last optimiser step (`microbatch`)."""
-        self.announced = False
+        self.sources: tuple[str, str] | None = None
+        """Where the log-probs and the entropy of the last batch came from."""
 
     @property
     def need_entropy(self) -> bool:
@@ -377,11 +378,12 @@ def _check_advantages(inputs: dict[str, Any]) -> None:
 
 
 def _announce(stare: _Embedded, statistics: Statistics) -> None:
-    """Say once what is used."""
-    if not stare.announced:
-        stare.announced = True
-        kind = "sampled surprisal" if statistics.entropy is None else "exact"
-        _LOG.info("STARE: log-probs from %s, entropy %s", statistics.source, kind)
+    """Say what is used, and again when it changes."""
+    entropy = "sampled surprisal" if statistics.entropy is None else "exact"
+    sources = (statistics.source, entropy)
+    if sources != stare.sources:
+        stare.sources = sources
+        _LOG.info("STARE: log-probs from %s, entropy: %s", *sources)
 
 
 def _log(trainer: Any, stats: ReweightStats, gate: GateState) -> None:
