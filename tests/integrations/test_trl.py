@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -130,17 +134,13 @@ def test_all_ways_to_put_it_in_are_one(tmp_path: Path):
 
 
 def test_micro_batch_size_changes_nothing(tmp_path: Path):
-    whole = make(tmp_path, loss_type="dapo", max_completion_length=12, max_steps=2)
-    parts = make(
-        tmp_path,
-        loss_type="dapo",
-        max_completion_length=12,
-        max_steps=2,
-        per_device_train_batch_size=2,
-        gradient_accumulation_steps=4,
+    settings = {"loss_type": "dapo", "max_steps": 2}
+    whole = train(attach(make(tmp_path, **settings), ON))
+    settings |= {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 4}
+    assert difference(train(attach(make(tmp_path, **settings), ON)), whole) < 1e-6
+    assert (
+        difference(train(attach(make(tmp_path, **settings), ON, scope="microbatch")), whole) > 1e-5
     )
-    got = [train(attach(trainer, ON)) for trainer in (whole, parts)]
-    assert difference(*got) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -304,6 +304,60 @@ def test_old_log_probs_cost_no_forward(tmp_path: Path):
     assert len(calls) == 3
     assert all(calls)
     assert trainer._stare.sources == ("old", "exact")
+
+
+# --- ranks
+
+
+def test_two_ranks_are_one(tmp_path: Path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    launch(one, 1)
+    launch(two, 2)
+    a, b, other = (
+        torch.load(path / f"rank{rank}") for path, rank in ((one, 0), (two, 0), (two, 1))
+    )
+    assert difference(b["parameters"], other["parameters"]) == 0.0
+    assert difference(a["parameters"], b["parameters"]) < 1e-6
+    assert difference(a["parameters"], a["plain"]) > 1e-4
+    # Counts are of the whole batch, on every rank, and its entropy decides.
+    assert a["counts"] == b["counts"] == other["counts"]
+    np.testing.assert_allclose(a["entropies"], b["entropies"], rtol=1e-6)
+    assert b["entropies"] == other["entropies"]
+
+
+def test_bad_log_probs_of_one_rank_stop_both(tmp_path: Path):
+    errors = launch(tmp_path, 2, "nan-on-rank-1", check=False)
+    assert all("not finite or above zero on" in error for error in errors)
+
+
+def launch(folder: Path, size: int, *words: str, check: bool = True) -> list[str]:
+    """trl_rank.py on every rank of a gloo group."""
+    folder.mkdir(exist_ok=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    script = Path(__file__).with_name("trl_rank.py")
+    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "ACCELERATE_USE_CPU": "true"}
+    common |= {"OMP_NUM_THREADS": "1", "WORLD_SIZE": str(size)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(script), str(folder), *words],
+            env=os.environ | common | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+    try:
+        errors = [process.communicate(timeout=280)[1] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    if check:
+        assert [p.returncode for p in processes] == [0] * size, errors
+    return errors
 
 
 # --- refusals and bad input
