@@ -39,11 +39,11 @@ def check_seam(trainer: Any) -> None:
         ) from error
     effect = plain - none
     scale = float(effect.abs().max())
-    error = float((weighted - none - weights * effect).abs().max())
-    if scale == 0.0 or not error <= _TOLERANCE * scale:
+    off = float((weighted - none - weights * effect).abs().max())
+    if scale == 0.0 or not off <= _TOLERANCE * scale:
         raise ConfigError(
             f"the loss of {name} does not give each token its own advantage: weights on advantages "
-            f"change gradients by something else (off by {error:.2g} of {scale:.2g})\n"
+            f"change gradients by something else (off by {off:.2g} of {scale:.2g})\n"
             "hint: attach STARE to a GRPOTrainer with a token-level loss"
         )
 
