@@ -19,7 +19,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup ext demo demo-full test test-gpu lint fmt bench fuzz wheel check audit clean
+TRL_VENV ?= .venv-trl
+TRL_READY := $(TRL_VENV)/.stare-ready
+.PHONY: help setup ext demo demo-full test test-trl test-gpu lint fmt bench fuzz wheel check audit clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +51,14 @@ demo-full: $(READY) $(EXT)  ## all arms, tasks and seeds of the demo (about an h
 test: $(READY) $(EXT)  ## Rust and Python tests and the examples in the docs, all but the GPU's
 	cargo test --quiet
 	$(PY) -m pytest -m "not gpu" --doctest-modules --doctest-glob='*.md' python/stare tests README.md docs $(ARGS)
+
+test-trl: $(TRL_READY) $(EXT)  ## the tests and examples of the TRL integration, in .venv-trl
+	PYTHONPATH=python $(TRL_VENV)/bin/python -m pytest tests/integrations/test_trl.py tests/integrations/test_trl_example.py $(ARGS)
+
+$(TRL_READY): requirements/trl.txt requirements/constraints.txt
+	$(PYTHON) -m venv $(TRL_VENV)
+	$(TRL_VENV)/bin/python -m pip install --quiet -c requirements/constraints.txt -r requirements/trl.txt
+	@touch $@
 
 test-gpu: $(READY) $(EXT)  ## the tests that need a CUDA device
 	$(PY) -m pytest -m gpu tests $(ARGS)
