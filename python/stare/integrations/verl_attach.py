@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from stare.integrations.verl_config import check, read
 from stare.integrations.verl_step import Step, load_state, save_state
 
-__all__ = ["attach", "watch", "with_checkpoints"]
+__all__ = ["attach", "watch"]
+
+Around = Callable[..., Any]
+"""`around(trainer, original, *args)` takes the place of `trainer.method(*args)`; `original` is the
+bound method it may call."""
 
 
-def watch(root: Any, then: Callable[[Any], None]) -> None:
+def watch(root: Any, then: Callable[[Any], object]) -> None:
     """Call `then(trainer)` after each construction of `root` or a subclass of it.
 
     Some subclasses do not call `root.__init__`, so the `__init__` of every subclass is followed,
@@ -35,11 +39,12 @@ def watch(root: Any, then: Callable[[Any], None]) -> None:
 
         cls.__init__ = init
 
-    def init_subclass(cls: Any, **kwargs: Any) -> None:
+    def init_subclass(cls: Any, /, **kwargs: Any) -> None:
         super(root, cls).__init_subclass__(**kwargs)
         follow(cls)
 
-    known, queue = [], [root]
+    known: list[Any] = []
+    queue = [root]
     while queue:
         cls = queue.pop()
         if cls not in known:
@@ -50,10 +55,11 @@ def watch(root: Any, then: Callable[[Any], None]) -> None:
     root.__init_subclass__ = classmethod(init_subclass)
 
 
-def attach(trainer: Any, extend: Callable[[type], type], *, legacy: bool = False) -> bool:
-    """Make the trainer one of `extend(its class)`; False if its configuration does not ask for it.
+def attach(trainer: Any, methods: Mapping[str, Around], *, legacy: bool = False) -> bool:
+    """Put functions around methods of one trainer; False if its configuration does not ask for it.
 
-    A subclass made on the spot, not a mixin: Python refuses to give an object a class of two bases.
+    Checkpoints get the controller's state as well. The trainer's class becomes a subclass made for
+    it, so other trainers of the process keep theirs.
 
     Raises:
         ConfigError: from `read` and `check`.
@@ -69,34 +75,39 @@ def attach(trainer: Any, extend: Callable[[type], type], *, legacy: bool = False
     for warning in check(host, settings, legacy=legacy):
         print(f"stare: warning: {warning}", flush=True)
     cls = type(trainer)
+    around = {"_save_checkpoint": _save, "_load_checkpoint": _load, **methods}
+    namespace = {
+        name: _method(getattr(cls, name), function)
+        for name, function in around.items()
+        if hasattr(cls, name)
+    }
     trainer.stare = Step(settings)
-    extended = extend(cls)
-    extended.__name__ = extended.__qualname__ = f"Stare{cls.__name__}"
-    trainer.__class__ = extended
+    trainer.__class__ = type(f"Stare{cls.__name__}", (cls,), {"__module__": __name__, **namespace})
     print(f"stare: on in {cls.__name__}, scope={settings.scope}, {settings.config}", flush=True)
     return True
 
 
-def with_checkpoints(base: Any) -> type:
-    """A subclass of a trainer class that keeps the controller's state beside the checkpoints."""
+def _method(original: Any, function: Around) -> Any:
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(self, functools.partial(original, self), *args, **kwargs)
 
-    class Checkpointed(base):  # type: ignore[misc]
-        def _save_checkpoint(self) -> Any:
-            save_state(self.stare, self._stare_folder(self.config.trainer.default_local_dir))
-            return super()._save_checkpoint()
+    return method
 
-        def _load_checkpoint(self) -> Any:
-            result = super()._load_checkpoint()
-            trainer = self.config.trainer
-            if self.global_steps > 0:
-                resumed = trainer.resume_mode == "resume_path"
-                root = trainer.default_local_dir
-                folder = trainer.resume_from_path if resumed else self._stare_folder(root)
-                if not load_state(self.stare, folder):
-                    print(f"stare: no state in {folder}, the controller starts anew", flush=True)
-            return result
 
-        def _stare_folder(self, root: str) -> str:
-            return os.path.join(root, f"global_step_{self.global_steps}")
+def _save(trainer: Any, original: Around) -> Any:
+    root = trainer.config.trainer.default_local_dir
+    save_state(trainer.stare, os.path.join(root, f"global_step_{trainer.global_steps}"))
+    return original()
 
-    return Checkpointed
+
+def _load(trainer: Any, original: Around) -> Any:
+    result = original()
+    config = trainer.config.trainer
+    if trainer.global_steps > 0:
+        folder = os.path.join(config.default_local_dir, f"global_step_{trainer.global_steps}")
+        if config.resume_mode == "resume_path":
+            folder = config.resume_from_path
+        if not load_state(trainer.stare, folder):
+            print(f"stare: no state in {folder}, the controller starts anew", flush=True)
+    return result

@@ -8,70 +8,62 @@ from __future__ import annotations
 
 import functools
 import sys
-from types import ModuleType
 from typing import Any
 
 from stare.errors import ArgumentError
-from stare.integrations.verl_attach import attach, watch, with_checkpoints
+from stare.integrations.verl_attach import Around, attach, watch
 
-__all__ = ["extend", "hook"]
+__all__ = ["hook"]
 
 
-def hook(module: ModuleType) -> None:
+def hook(module: Any) -> None:
     """Make every `RayPPOTrainer` look for `+stare.*`."""
     root = module.RayPPOTrainer
+    methods = {"_compute_old_log_prob": _compute_old_log_prob}
 
     def then(trainer: Any) -> None:
         cls = type(trainer)
-        if attach(trainer, extend, legacy=True):
+        if attach(trainer, methods, legacy=True):
             _wrap_functions(trainer, cls, root)
 
     watch(root, then)
 
 
-def extend(base: type) -> type:
-    """A subclass of an earlier trainer class of verl that can weigh advantages."""
+def _compute_old_log_prob(trainer: Any, original: Around, *args: Any, **kwargs: Any) -> Any:
+    """Keep the entropies, which `fit` drops before it computes advantages (verl >= 0.7)."""
+    result = original(*args, **kwargs)
+    output = result[0] if isinstance(result, tuple) else result
+    trainer.stare_entropy = output.batch.get("entropys", None)
+    return result
 
-    class StareTrainer(with_checkpoints(base)):  # type: ignore[misc]
-        _stare_entropy: Any = None
 
-        def _compute_old_log_prob(self, *args: Any, **kwargs: Any) -> Any:
-            """Keep the entropies, which `fit` drops before it computes advantages (verl >= 0.7)."""
-            result = super()._compute_old_log_prob(*args, **kwargs)
-            output = result[0] if isinstance(result, tuple) else result
-            self._stare_entropy = output.batch.get("entropys", None)
-            return result
-
-        def stare_weigh(self, data: Any) -> dict[str, float]:
-            """Weigh the advantages of `data` in place of the old ones; returns the metrics."""
-            fields = data.batch
-            if "old_log_probs" not in fields.keys():  # noqa: SIM118 (a TensorDict)
-                raise ArgumentError(
-                    "verl computed no old_log_probs, so there is no surprisal to rank by"
-                )
-            entropy, self._stare_entropy = self._stare_entropy, None
-            if entropy is not None and entropy.shape != fields["old_log_probs"].shape:
-                raise ArgumentError(
-                    f"entropies of shape {tuple(entropy.shape)} do not belong to log-probs of "
-                    f"shape {tuple(fields['old_log_probs'].shape)}"
-                )
-            weighted, metrics = self.stare.weigh(
-                fields["advantages"],
-                fields["old_log_probs"],
-                fields["response_mask"],
-                entropy=entropy,
-                importance=fields.get("rollout_is_weights", None),
-            )
-            fields["advantages"] = weighted
-            return metrics
-
-    return StareTrainer
+def _weigh(trainer: Any, data: Any) -> dict[str, float]:
+    """Put weighted advantages in place of those of `data`; returns the metrics."""
+    fields = data.batch
+    if "old_log_probs" not in set(fields.keys()):
+        raise ArgumentError("verl computed no old_log_probs, so there is no surprisal to rank by")
+    logprobs = fields["old_log_probs"]
+    entropy, trainer.stare_entropy = getattr(trainer, "stare_entropy", None), None
+    if entropy is not None and entropy.shape != logprobs.shape:
+        raise ArgumentError(
+            f"entropies of shape {tuple(entropy.shape)} do not belong to log-probs of shape "
+            f"{tuple(logprobs.shape)}"
+        )
+    metrics: dict[str, float]
+    fields["advantages"], metrics = trainer.stare.weigh(
+        fields["advantages"],
+        logprobs,
+        fields["response_mask"],
+        entropy=entropy,
+        importance=fields.get("rollout_is_weights", None),
+    )
+    return metrics
 
 
 def _wrap_functions(trainer: Any, cls: type, root: type) -> None:
     """Replace two functions in the modules that `fit` may be defined in."""
     names = {c.__module__ for c in cls.__mro__ if issubclass(c, root)}
-    modules = [sys.modules[name] for name in names]
+    modules: list[Any] = [sys.modules[name] for name in names]
     if not any(hasattr(module, "compute_advantage") for module in modules):
         raise ArgumentError(
             f"found no compute_advantage where {cls.__name__} is defined, so STARE has nothing to "
@@ -91,7 +83,7 @@ def _weighing(original: Any, trainer: Any, pending: dict[str, float]) -> Any:
     @functools.wraps(original)
     def compute_advantage(*args: Any, **kwargs: Any) -> Any:
         data = original(*args, **kwargs)
-        pending.update(trainer.stare_weigh(data))
+        pending.update(_weigh(trainer, data))
         return data
 
     compute_advantage.stare_original = original  # type: ignore[attr-defined]

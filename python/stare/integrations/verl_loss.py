@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from stare.config import StareConfig
 __all__ = ["hook", "weights"]
 
 
-def hook(module: ModuleType) -> None:
+def hook(module: Any) -> None:
     """Let `ppo_loss` of `verl.workers.utils.losses` weight the advantages of its micro-batch."""
     original = module.ppo_loss
     if hasattr(original, "stare_original"):
@@ -66,16 +66,14 @@ def weights(
         >>> weights(message, torch.tensor([[-0.1, -2.0]]), torch.ones(1, 2), torch.ones(1, 2))
         tensor([[1.0000, 1.1000]])
     """
-    fields = dict(message["config"])
-    drop = bool(fields.pop("drop_nonfinite", False))
     gate = SimpleNamespace(on=message["on"], w=message["w"], m=message["m"])
     omega, _ = token_weights(
         log_prob.detach(),
         advantages,
         mask,
-        config=StareConfig(**fields),
+        config=StareConfig(**message["config"]),
         gate=gate,
-        drop_nonfinite=drop,
+        drop_nonfinite=bool(message.get("drop_nonfinite", False)),
     )
     result: torch.Tensor = omega
     return result
