@@ -201,7 +201,7 @@ def test_tokens_that_rollout_correction_rejects_are_no_candidates(monkeypatch):
     built = trainer(
         "sync", queue, monkeypatch, "+stare.enabled=true", "+stare.top_p_ratio=0.01", *overrides
     )
-    rows, metrics = ask(built, put(queue, data))
+    _, metrics = ask(built, put(queue, data))
     assert queue.rows[KEYS[0]]["response_mask"].tolist()[2] == 0
     assert metrics["stare/n_tokens"] == sum(LENGTHS) - 1
     assert metrics["stare/threshold_positive_high"] < 50.0
@@ -211,7 +211,7 @@ def test_tokens_of_no_importance_are_no_candidates(monkeypatch):
     from stare.integrations.verl_config import Settings
     from stare.integrations.verl_step import Step
 
-    step = Step(Settings(config=stare.StareConfig(top_p_ratio=0.5)))
+    step = Step(Settings(config=stare.StareConfig(top_p_ratio=0.5, target_entropy=5.0)))
     weighted, metrics = step.weigh(
         torch.ones(1, 3),
         torch.tensor([[-0.1, -0.2, -9.0]]),

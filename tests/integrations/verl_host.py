@@ -16,12 +16,13 @@ import torch
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     verl = pytest.importorskip("verl", reason="verl is not installed (make test-verl)")
-    import stare.integrations.verl
     import verl.trainer.ppo.v1 as v1
     from hydra import compose, initialize_config_module
     from omegaconf import DictConfig
     from tensordict import NonTensorStack, TensorDict
     from verl.trainer.ppo.v1 import trainer_base
+
+    import stare.integrations.verl
 
 TINY = (
     "actor_rollout_ref.model.path=/nowhere",
