@@ -90,6 +90,7 @@ ARGS=(
   trainer.nnodes="${NODES}"
   trainer.n_gpus_per_node="${GPUS}"
   trainer.total_training_steps="${STEPS}"
+  trainer.total_epochs=1000 # the steps end the run
   trainer.test_freq=20
   trainer.save_freq=20
   trainer.project_name=stare

@@ -78,8 +78,8 @@ def read(section: Any) -> Settings | None:
         elif key in hints:
             fields[key] = coerce(value, hints[key], name)
         else:
-            valid = [f"+stare.{known}" for known in (*_OPTIONS, *hints)]
-            raise ConfigError(f"unknown key {name}\nhint: {nearest(name, valid)}")
+            hint = nearest(key, (*_OPTIONS, *hints)).replace("mean ", "mean +stare.")
+            raise ConfigError(f"unknown key {name}\nhint: {hint}")
     if "enabled" not in options:
         raise ConfigError(
             "+stare.* keys are given but stare is not switched on\nhint: add +stare.enabled=true"
