@@ -58,7 +58,7 @@ def python(code: str, *paths: Path, timeout: float = 60, **variables: str) -> st
 LOOK = """
 import sys
 import verl
-early = [n for n in sys.modules if n.startswith("stare.integrations.")]
+early = [n for n in sys.modules if n.startswith("stare.integrations.verl")]
 import verl.trainer.ppo.v1.trainer_base as base, verl.workers.utils.losses as losses
 print(early, hasattr(base.PPOTrainer, "stare_watched"), hasattr(losses.ppo_loss, "stare_original"))
 """

@@ -11,6 +11,7 @@ import torch
 from stare.algo.gate import GateState, TargetEntropyController
 from stare.algo.reweight import reweight
 from stare.errors import ArgumentError
+from stare.integrations.sampled import sampled_entropy
 from stare.integrations.verl_config import Settings
 
 __all__ = ["Step", "load_state", "save_state"]
@@ -55,9 +56,7 @@ class Step:
         if entropy is not None:
             mean = float(entropy.detach().double()[on].mean()) if tokens else math.nan
         else:
-            surprisal = -logprobs.detach().double()[on]
-            usable = torch.isfinite(surprisal) & (surprisal >= -1e-3)
-            mean = float(surprisal[usable].mean()) if bool(usable.any()) else math.nan
+            mean = sampled_entropy([logprobs], [mask])
         state = self.controller.update(mean)
         metrics = {
             "stare/entropy": mean,
