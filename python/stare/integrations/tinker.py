@@ -10,6 +10,7 @@ reads the mean surprisal of the sampled tokens, the quantity that tinker reports
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ def weigh(
     """Copies of the datums with weighted advantages, and metrics; the datums are not changed.
 
     Args:
-        data: `tinker.Datum`s with loss_fn_inputs logprobs, advantages and mask.
+        data: `tinker.Datum`s (dataclasses, as of tinker 0.38) with loss_fn_inputs logprobs, advantages and mask.
         controller: of the run; updated once a call. Keep its `state_dict` with your checkpoints.
 
     Raises:
@@ -51,5 +52,5 @@ def weigh(
     for datum, row in zip(data, weighted, strict=True):
         kind = type(datum.loss_fn_inputs["advantages"])
         inputs = {**datum.loss_fn_inputs, "advantages": kind.from_torch(row)}
-        out.append(datum.model_copy(update={"loss_fn_inputs": inputs}))
+        out.append(replace(datum, loss_fn_inputs=inputs))
     return out, {**stats.as_dict(), "stare/entropy": gate.entropy}
