@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+VERL ?= .venv-verl
 ARGS ?=
 
 PY := $(VENV)/bin/python
@@ -21,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DELETE_ON_ERROR:
 TRL_VENV ?= .venv-trl
 TRL_READY := $(TRL_VENV)/.stare-ready
-.PHONY: help setup ext demo demo-full test test-trl test-gpu lint fmt bench fuzz wheel check audit clean
+.PHONY: help setup ext demo demo-full test test-trl test-verl test-gpu lint fmt bench fuzz wheel check audit clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +61,14 @@ $(TRL_READY): requirements/trl.txt requirements/constraints.txt
 	$(TRL_VENV)/bin/python -m pip install --quiet -c requirements/constraints.txt -r requirements/trl.txt
 	@touch $@
 
+test-verl: $(VERL)/.stare-ready $(EXT)  ## the verl integration against the real verl, in an environment of its own
+	PYTHONPATH=python $(VERL)/bin/python -m pytest tests/integrations -k verl $(ARGS)
+
+$(VERL)/.stare-ready: requirements/verl.txt
+	$(PYTHON) -m venv $(VERL)
+	$(VERL)/bin/python -m pip install --quiet -r requirements/verl.txt
+	@touch $@
+
 test-gpu: $(READY) $(EXT)  ## the tests that need a CUDA device
 	$(PY) -m pytest -m gpu tests $(ARGS)
 
@@ -91,6 +100,6 @@ check: lint test  ## what CI runs
 audit:  ## licences and advisories of the crates (needs cargo-deny)
 	cargo deny check
 
-clean:  ## remove what the targets made, .venv and dist/ included
+clean:  ## remove what the targets made, .venv, .venv-verl and dist/ included
 	cargo clean
-	rm -rf $(VENV) $(EXT) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VERL) $(EXT) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -40,7 +40,7 @@ INTERNAL = {
         "verify",
     },
     "evals": {"chat", "coerce", "errors", "models", "passk", "rollout", "seeds", "types", "verify"},
-    "integrations": {"algo", "config", "errors"},
+    "integrations": {"algo", "coerce", "config", "errors"},
     "demo": {"config", "errors", "passk", "rollout", "seeds", "types", "verify"},
 }
 # What running the demo and summing it up may use beyond its tasks and its policy.

@@ -1,0 +1,108 @@
+"""STARE in slime: one flag, `--rollout-data-postprocess-path stare.integrations.slime.weigh`.
+
+slime calls it on every trainer rank once its advantages are final, normalised ones included. The
+selection and the gate are those of the whole batch: ranks exchange histograms, not tokens.
+Settings come from the file of `--custom-config-path`, under `stare`. The gate reads the entropy of
+`--use-rollout-entropy` if it is there, else the mean surprisal of the sampled tokens; the
+controller's state is not checkpointed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from stare.algo.distributed import reweight_distributed
+from stare.algo.gate import TargetEntropyController
+from stare.coerce import build
+from stare.config import StareConfig
+from stare.errors import ArgumentError, ConfigError
+from stare.integrations.sampled import surprisal_sum
+
+__all__ = ["weigh"]
+
+_CONTROLLERS: dict[str, TargetEntropyController] = {}
+"""One of a process, by its settings: slime calls a function and keeps no object of ours."""
+
+
+def weigh(args: Any, rollout_id: int, rollout_data: MutableMapping[str, Any]) -> None:
+    """Put weighted advantages in place of `rollout_data["advantages"]`.
+
+    Raises:
+        ConfigError: settings of slime under which it would do nothing, or not what it says.
+        ArgumentError: no usable log-probabilities.
+    """
+    if rollout_data.get("advantages") is None:  # not the last pipeline stage
+        return
+    from megatron.core import mpu
+
+    controller = _controller(args, mpu.get_context_parallel_world_size())
+    group = mpu.get_data_parallel_group(with_context_parallel=True)
+    name = "rollout_log_probs" if args.use_rollout_logprobs else "log_probs"
+    logprobs = rollout_data.get(name)
+    if not logprobs:
+        raise ArgumentError(
+            f"slime computed no {name}: on-policy it takes them from the training forward\n"
+            "hint: --use-rollout-logprobs"
+        )
+    masks, advantages = rollout_data["loss_masks"], rollout_data["advantages"]
+    exact = rollout_data.get("entropy")
+    gate = controller.update(_entropy(logprobs, masks, exact, group))
+    weighted, stats = reweight_distributed(
+        list(advantages),
+        list(logprobs),
+        list(masks),
+        config=controller.config,
+        gate=gate,
+        group=group,
+    )
+    rollout_data["advantages"] = list(weighted)
+    if dist.get_rank(group) == 0:
+        figures = {**stats.as_dict(), "stare/entropy": gate.entropy}
+        print(f"stare: rollout {rollout_id}: {figures}", flush=True)
+
+
+def _controller(args: Any, context_parallel: int) -> TargetEntropyController:
+    section = getattr(args, "stare", None) or {}
+    key = repr(section)
+    if key in _CONTROLLERS:
+        return _CONTROLLERS[key]
+    config = build(StareConfig, section, "stare")
+    if args.advantage_estimator == "gspo":
+        raise ConfigError(
+            "gspo takes its ratio over the whole response, so its gradient at a token sees the "
+            "mean of the weights\nhint: --advantage-estimator grpo"
+        )
+    if context_parallel > 1:
+        raise ConfigError(
+            "with context parallelism a rank holds slices of log-probs but whole masks, which this "
+            "hook does not cut\nhint: --context-parallel-size 1"
+        )
+    if config.gate in ("sample", "token") or config.selector == "critical":
+        raise ConfigError(
+            "only the batch gate and the selectors that need no entropy are wired to slime\n"
+            "hint: gate: batch, selector: quantile"
+        )
+    _CONTROLLERS[key] = TargetEntropyController(config)
+    return _CONTROLLERS[key]
+
+
+def _entropy(
+    logprobs: list[torch.Tensor],
+    masks: list[torch.Tensor],
+    exact: list[torch.Tensor] | None,
+    group: Any,
+) -> float:
+    """Mean over the tokens of all ranks."""
+    total, count = 0.0, 0
+    values = logprobs if exact is None else [-entropy for entropy in exact]
+    for row, mask in zip(values, masks, strict=True):
+        part, tokens = surprisal_sum(row, mask)
+        total, count = total + part, count + tokens
+    device = logprobs[0].device
+    both = torch.tensor([total, float(count)], dtype=torch.float64, device=device)
+    dist.all_reduce(both, group=group)
+    return float(both[0] / both[1])
