@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 
 import pytest
@@ -60,10 +59,10 @@ def column(datum, name):
 
 
 def test_the_rarest_action_tokens_are_weighed_and_nothing_else(data):
-    before = copy.deepcopy(data)
+    before = [(str(d), column(d, "advantages").tolist()) for d in data]
     controller = TargetEntropyController(CONFIG)
     out, metrics = weigh(data, controller)
-    assert data == before
+    assert [(str(d), column(d, "advantages").tolist()) for d in data] == before
     logprobs = torch.cat([column(d, "logprobs") for d in data])
     plain = torch.cat([column(d, "advantages") for d in data])
     mask = torch.cat([column(d, "mask") for d in data])

@@ -29,7 +29,8 @@ def weigh(
     """Copies of the datums with weighted advantages, and metrics; the datums are not changed.
 
     Args:
-        data: `tinker.Datum`s (dataclasses, as of tinker 0.38) with loss_fn_inputs logprobs, advantages and mask.
+        data: `tinker.Datum`s, dataclasses as of tinker 0.38, with loss_fn_inputs logprobs,
+            advantages and mask.
         controller: of the run; updated once a call. Keep its `state_dict` with your checkpoints.
 
     Raises:
