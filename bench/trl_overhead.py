@@ -1,6 +1,6 @@
 """What STARE costs in a step of TRL's GRPOTrainer: plain GRPO and STARE take turns in one run.
 
-    python bench/trl_overhead.py                  # needs TRL (requirements/trl.txt); about 3 minutes
+    python bench/trl_overhead.py          # needs TRL (requirements/trl.txt); about 3 minutes
     python bench/trl_overhead.py --rounds 20 --width 256 --layers 4
 
 A random Llama on the CPU, 16 responses of 64 tokens a step. Three arms train in alternation, a step
