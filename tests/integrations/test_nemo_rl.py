@@ -48,7 +48,7 @@ def batch():
     mask[:, :3] = 0  # the prompt
     mask[2, 6:] = 0
     return {
-        "prompt_ids": torch.tensor([0, 0, 1, 1]),
+        "prompt_ids": torch.tensor([[7], [7], [8], [8]]),
         "rewards": torch.tensor([1.0, 0.0, 1.0, 0.0]),
         "mask": mask,
         "repeated_batch": {},
