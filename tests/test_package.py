@@ -31,7 +31,7 @@ def test_there_is_one_version(root: Path):
 
 def test_console_scripts_exist(root: Path):
     scripts = _toml(root / "pyproject.toml")["project"]["scripts"]
-    assert set(scripts) == {"stare-eval", "stare-train"}
+    assert set(scripts) == {"stare", "stare-eval", "stare-train"}
     for target in scripts.values():
         module, function = target.split(":")
         place = root / "python" / module.replace(".", "/")
