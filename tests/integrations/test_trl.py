@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import socket
@@ -149,6 +150,8 @@ def test_micro_batch_size_changes_nothing(tmp_path: Path):
     "loss_type", ["grpo", "bnpo", "dr_grpo", "dapo", "cispo", "sapo", "vespo", "luspo"]
 )
 def test_every_token_level_loss_passes_the_probe(tmp_path: Path, loss_type: str):
+    if f'"{loss_type}"' not in inspect.getsource(GRPOTrainer):
+        pytest.skip(f"TRL {trl.__version__} has no such loss")
     options = {"epsilon_high": 5.0} if loss_type == "cispo" else {}
     trainer = make(tmp_path, loss_type=loss_type, max_steps=1, **options)
     reference = make(tmp_path, model=tiny_model(seed=1)).model
@@ -406,7 +409,7 @@ def test_a_loss_that_loses_the_weights_is_refused(tmp_path: Path, kind: str):
         def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
             A = inputs["advantages"]
             if kind == "unreadable":
-                raise KeyError("another_key")
+                raise ValueError("another loss")
             inputs = dict(inputs, advantages=A[:, 0] if kind == "per sequence" else A.mean(1))
             return super()._compute_loss(model, inputs)
 

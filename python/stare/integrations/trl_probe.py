@@ -70,19 +70,18 @@ def _gradients(trainer: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def _gradient(trainer: Any, logprobs: Tensor, entropies: Tensor, advantages: Tensor) -> Tensor:
     leaf = logprobs.clone().requires_grad_()
-    error: Exception | None = None
+    errors: list[ValueError] = []
     # TRL < 1.8 returns two things from the forward, newer ones three.
     for extra in ((torch.zeros((), device=leaf.device),), ()):
         stand_in = _stand_in(trainer, (leaf, entropies, *extra))
         try:
             loss = stand_in._compute_loss(stand_in.model, _inputs(stand_in, logprobs, advantages))
-        except ValueError as unpacking:
-            error = unpacking
+        except ValueError as error:
+            errors.append(error)
             continue
         (gradient,) = torch.autograd.grad(loss, leaf)
         return gradient
-    assert error is not None
-    raise error
+    raise next((error for error in errors if "to unpack" not in str(error)), errors[0])
 
 
 def _stand_in(trainer: Any, forward: tuple[Tensor, ...]) -> Any:

@@ -49,7 +49,7 @@ HOST = Host(
     name="trl",
     package="trl",
     oldest="0.26.2",
-    tested=("1.16.0",),
+    tested=("0.29.0", "1.5.0", "1.8.0", "1.12.0", "1.16.0"),
     install="stare.integrations.trl: attach(trainer, config), or StareGRPOTrainer",
     hook="GRPOTrainer._generate_and_score_completions; scope='microbatch': _compute_loss",
     logprobs=(
