@@ -313,6 +313,9 @@ def test_microbatch_scope_leaves_the_advantages_and_sends_the_gate(monkeypatch):
     assert (message["on"], message["w"], message["m"]) == (True, 1.1, 0.9)
     assert message["config"]["top_p_ratio"] == 0.2
     assert metrics["stare/gate"] == 1.0
+    built.actor_rollout_wg.hooked = False  # a worker in which the plugin was not loaded
+    with pytest.raises(ArgumentError, match="trained without STARE"):
+        built._update_actor(batch, {})
 
 
 # --- bad input -----------------------------------------------------------------------------------

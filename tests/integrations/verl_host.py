@@ -139,11 +139,15 @@ class Workers:
         self.trained: dict[str, torch.Tensor] = {}
         self.extra: dict[str, object] = {}
         self.saved: list[str] = []
+        self.hooked = True
 
     def update_actor(self, batch):
         self.trained = {key: self.queue.rows[key]["advantages"] for key in batch.keys}
         self.extra = dict(batch.extra_info)
-        return {"metrics": {"pg_loss": [0.0], "mfu": [0.0]}}
+        metrics = {"pg_loss": [0.0], "mfu": [0.0]}
+        if "stare" in self.extra and self.hooked:
+            metrics["stare/weighted_frac"] = [0.1]
+        return {"metrics": metrics}
 
     def save_checkpoint(self, path, *args, **kwargs):
         self.saved.append(path)

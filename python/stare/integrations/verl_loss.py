@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,6 +52,11 @@ def hook(module: Any) -> None:
 
     ppo_loss.stare_original = original  # type: ignore[attr-defined]
     module.ppo_loss = ppo_loss
+    # Modules that were imported before the hook hold the function under a name of their own.
+    users: list[Any] = [user for name, user in sys.modules.items() if name.startswith("verl.")]
+    for user in users:
+        if getattr(user, "__dict__", {}).get("ppo_loss") is original:
+            user.ppo_loss = ppo_loss
 
 
 def weights(

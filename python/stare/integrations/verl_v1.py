@@ -49,9 +49,8 @@ def _compute_advantage(trainer: Any, original: Around, batch: Any, metrics: dict
     )
     from tensordict import TensorDict
 
-    rows = [row.clone() for row in weighted.split(offsets.diff().tolist())]
-    nested = torch.nested.as_nested_tensor(rows, layout=torch.jagged)
-    fields = TensorDict({"advantages": nested}, batch_size=len(rows))
+    nested = torch.nested.nested_tensor_from_jagged(weighted, offsets)
+    fields = TensorDict({"advantages": nested}, batch_size=len(batch.keys))
     _queue().kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=fields)
     trainer.stare_written = (list(batch.keys), weighted) if added["stare/gate"] else None
     metrics.update(added)
@@ -59,7 +58,7 @@ def _compute_advantage(trainer: Any, original: Around, batch: Any, metrics: dict
 
 
 def _update_actor(trainer: Any, original: Around, batch: Any, metrics: dict[str, Any]) -> Any:
-    """Check once that what was written is what is trained on, or send the workers the gate."""
+    """Check once that what was written is what is trained on, or have the workers select."""
     step = trainer.stare
     if step.settings.scope == "microbatch":
         state = step.controller.state
@@ -67,7 +66,14 @@ def _update_actor(trainer: Any, original: Around, batch: Any, metrics: dict[str,
         message["config"] = asdict(step.settings.config)
         message["drop_nonfinite"] = step.settings.drop_nonfinite
         batch.extra_info["stare"] = json.dumps(message)
-    elif trainer.stare_written is not None and not hasattr(trainer, "stare_verified"):
+        result = original(batch, metrics)
+        if not any(name.endswith("stare/weighted_frac") for name in metrics):
+            raise ArgumentError(
+                "the workers trained without STARE: they did not load its plugin\n"
+                "hint: VERL_USE_EXTERNAL_PLUGINS must not be 'none' there, nor stare-rl missing"
+            )
+        return result
+    if trainer.stare_written is not None and not hasattr(trainer, "stare_verified"):
         keys, weighted = trainer.stare_written
         values, _ = packed(_get(keys, batch.partition_id, ("advantages",)), ("advantages",))
         if not torch.equal(values["advantages"], weighted):
