@@ -22,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DELETE_ON_ERROR:
 TRL_VENV ?= .venv-trl
 TRL_READY := $(TRL_VENV)/.stare-ready
-.PHONY: help setup ext demo demo-full test test-trl test-verl test-gpu lint fmt bench fuzz wheel check audit clean
+.PHONY: help setup ext demo demo-full test test-trl test-verl test-others test-gpu lint fmt bench fuzz wheel check audit clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ $(TRL_READY): requirements/trl.txt requirements/constraints.txt
 
 test-verl: $(VERL)/.stare-ready $(EXT)  ## the verl integration against the real verl, in an environment of its own
 	PYTHONPATH=python $(VERL)/bin/python -m pytest tests/integrations -k verl $(ARGS)
+
+test-others: $(VERL)/.stare-ready $(EXT)  ## OpenRLHF, slime, NeMo-RL, tinker: HOSTS=folders with their packages
+	PYTHONPATH=python:$(HOSTS) $(VERL)/bin/python -m pytest -rs tests/integrations -k "openrlhf or slime or nemo or tinker" $(ARGS)
 
 $(VERL)/.stare-ready: requirements/verl.txt
 	$(PYTHON) -m venv $(VERL)
