@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from stare.types import Completion
 
-__all__ = ["Sampler", "SamplingParams"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Sampler", "SamplingParams", "TokenSampler", "WeightReceiver"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +28,8 @@ class SamplingParams:
     """Token limit of a response."""
     seed: int = 0
     """The result is a pure function of weights, prompts and this seed."""
+    stop: tuple[str, ...] = ()
+    """A response ends with the token that completes one of these texts; the text is kept."""
 
 
 class Sampler(Protocol):
@@ -32,4 +37,40 @@ class Sampler(Protocol):
 
     def sample(self, prompts: Sequence[str], params: SamplingParams) -> list[list[Completion]]:
         """Sample `params.n` responses for each fully rendered prompt, in the order given."""
+        ...
+
+
+@runtime_checkable
+class TokenSampler(Protocol):
+    """A sampler that continues token ids: turns of a tool dialogue, responses cut into pieces."""
+
+    def sample_tokens(
+        self,
+        prompts: Sequence[Sequence[int]],
+        params: SamplingParams,
+        seeds: Sequence[Sequence[int]],
+    ) -> list[list[Completion]]:
+        """Sample one response for each seed of each prompt, in the order given.
+
+        Args:
+            prompts: Token ids, taken as they are.
+            params: How to sample; `n` and `seed` are not read.
+            seeds: One for each response of each prompt. A response is a function of (weights,
+                prompt, `params`, its seed), whatever else is sampled in the same call.
+        """
+        ...
+
+
+@runtime_checkable
+class WeightReceiver(Protocol):
+    """A sampler with weights of its own, which the trainer sends after each update."""
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
+        """Take the policy's weights.
+
+        Args:
+            weights: (name in the model's `state_dict`, full tensor) pairs, each valid only until
+                the next one is asked for.
+            version: Optimiser steps behind these weights.
+        """
         ...
