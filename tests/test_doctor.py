@@ -20,7 +20,8 @@ def test_every_refusal_has_a_remedy(name: str):
 
 def test_list_and_description(capsys: pytest.CaptureFixture[str]):
     assert main(["doctor"]) == 0
-    assert all(name in capsys.readouterr().out for name in HOSTS)
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in HOSTS)
     main(["--trainer", "trl"])
     text = capsys.readouterr().out
     assert "old_per_token_logps" in text
@@ -34,14 +35,36 @@ def test_list_and_description(capsys: pytest.CaptureFixture[str]):
         ("0.25.1", "too old", 1),
         ("1.16.0", "tested", 0),
         ("9.0.dev0", "untested", 0),
+        ("?", "untested", 0),
     ],
 )
 def test_state_of_a_host(
     monkeypatch: pytest.MonkeyPatch, version: str | None, state: str, code: int
 ):
-    monkeypatch.setattr(doctor, "installed", lambda _: version)
+    monkeypatch.setattr(doctor, "installed", lambda *_: version)
     assert doctor.summary("trl")[1] == state
     assert main(["--trainer", "trl"]) == code
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_everything_known_of_a_host_is_printed(name: str, capsys: pytest.CaptureFixture[str]):
+    main(["--trainer", name])
+    words = capsys.readouterr().out.split()
+    described = host(name)
+    for combination in described.combinations:
+        for part in (combination.setting, combination.reason, combination.remedy):
+            wanted = part.split()
+            assert any(words[i : i + len(wanted)] == wanted for i in range(len(words))) or (
+                " ".join(wanted) + ":" in " ".join(words)
+            )
+    assert all(version in " ".join(words) for version in described.tested)
+
+
+def test_a_module_without_a_distribution_is_found(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "slime").mkdir()
+    (tmp_path / "slime" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert doctor.summary("slime") == ("?", "untested")
 
 
 def test_unknown_trainer(capsys: pytest.CaptureFixture[str]):
@@ -51,8 +74,10 @@ def test_unknown_trainer(capsys: pytest.CaptureFixture[str]):
 
 def test_it_imports_no_host():
     code = (
-        "import sys; from stare.integrations.__main__ import main; main(['--trainer', 'trl']);"
-        "sys.exit(any(name in sys.modules for name in ('trl', 'torch', 'transformers')))"
+        "import sys; from stare.integrations.__main__ import main;"
+        f"[main(['--trainer', name]) for name in {list(HOSTS)}];"
+        "hosts = ('trl', 'verl', 'openrlhf', 'tinker_cookbook', 'torch', 'transformers');"
+        "sys.exit(any(name in sys.modules for name in hosts))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

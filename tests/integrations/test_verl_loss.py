@@ -8,8 +8,8 @@ import pytest
 import torch
 from verl_host import composed, nested, trainer_base
 
-from stare.integrations.verl_config import LOSSES
 from stare.integrations.verl_loss import weights
+from stare.integrations.verl_rules import LOSSES
 
 from verl.trainer.ppo.core_algos import (  # isort: skip (verl_host skips where it is absent)
     POLICY_LOSS_REGISTRY,

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from verl_host import composed, v1
 
-from stare.integrations.verl_config import check, read
+from stare.integrations.verl_config import read
+from stare.integrations.verl_rules import check
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

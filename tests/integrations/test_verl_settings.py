@@ -9,7 +9,8 @@ import torch
 
 from stare.config import StareConfig
 from stare.errors import ArgumentError, ConfigError
-from stare.integrations.verl_config import Settings, check, read
+from stare.integrations.verl_config import Settings, read
+from stare.integrations.verl_rules import check
 from stare.integrations.verl_step import Step, load_state, save_state
 
 
@@ -107,7 +108,7 @@ def test_refused_with_the_flag_to_set(section, changes, legacy, match):
     [
         (on(), {"mode": "kl_cov"}, "selection reads the advantage"),
         (on(), {"mode": "dro"}, "quadratic penalty"),
-        (on(), {"mode": "my_loss"}, "'my_loss' is not known"),
+        (on(), {"mode": "my_loss"}, "does not know"),
         (on(scope="microbatch"), {}, "ppo_max_token_len_per_gpu"),
         (on(), {"bypass": True, "top_p": 0.9}, "reads low"),
     ],

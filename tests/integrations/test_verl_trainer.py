@@ -371,7 +371,7 @@ def test_rows_that_do_not_align_are_refused(monkeypatch):
         (["+stare.enabled=true", "+stare.reweight_w=big"], r"\+stare\.reweight_w must be a number"),
         (
             ["+stare.enabled=true", "actor_rollout_ref.actor.policy_loss.loss_mode=geo_mean"],
-            "geo_mean averages the advantages",
+            "averages the advantages of a response",
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,15 +15,17 @@ __all__ = ["describe", "examine", "summary"]
 def summary(name: str) -> tuple[str, str]:
     """Version and state of one host: `missing`, `too old`, `tested` or `untested`.
 
+    The version is `?` for a host that is imported from a checkout.
+
     Example:
         >>> summary("trl")[1] in ("missing", "too old", "tested", "untested")
         True
     """
     described = host(name)
-    version = installed(described.package)
+    version = installed(described.package, described.module)
     if version is None:
         return "-", "missing"
-    if not at_least(version, described.oldest):
+    if version != "?" and not at_least(version, described.oldest):
         return version, "too old"
     return version, "tested" if version in described.tested else "untested"
 
@@ -45,23 +48,39 @@ def describe(name: str) -> str:
 
 
 def _lines(described: Host) -> Iterator[str]:
-    tested = ", ".join(described.tested)
-    yield f"  versions    >= {described.oldest}; tested: {tested}"
-    yield f"  how         {described.install}"
-    yield f"  hook        {described.hook}"
-    yield f"  log-probs   {'; else '.join(described.logprobs)}"
-    yield f"  entropy     {'; else '.join(described.entropy)}"
-    yield f"  selection   over {described.scope}"
+    oldest = "" if described.oldest == "0" else f">= {described.oldest}; "
+    for name, text in (
+        ("versions", f"{oldest}tested: {', '.join(described.tested)}"),
+        ("how", described.install),
+        ("hook", described.hook),
+        ("log-probs", "; else ".join(described.logprobs)),
+        ("entropy", "; else ".join(described.entropy)),
+        ("selection", f"over {described.scope}"),
+    ):
+        yield _filled(text, f"  {name:<12}", 14)
     for verdict, title in (
         ("refused", "refused, because it would do nothing or something else:"),
         ("note", "works, but:"),
     ):
-        yield f"  {title}"
-        for combination in described.combinations:
-            if combination.verdict == verdict:
-                yield f"    {combination.setting}: {combination.reason}"
-                if combination.remedy:
-                    yield f"      set {combination.remedy}"
+        chosen = [c for c in described.combinations if c.verdict == verdict]
+        if chosen:
+            yield f"  {title}"
+        for combination in chosen:
+            yield _filled(f"{combination.setting}: {combination.reason}", "    ", 6)
+            if combination.remedy:
+                yield _filled(f"set {combination.remedy}", "      ", 10)
+
+
+def _filled(text: str, first: str, indent: int) -> str:
+    # Flags must stay whole, so that they can be copied.
+    return textwrap.fill(
+        text,
+        width=100,
+        initial_indent=first,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def examine(name: str, trainer: Any) -> list[tuple[str, str]]:

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module, metadata
+from importlib.util import find_spec
 from typing import Any, Literal
 
-__all__ = ["HOSTS", "Combination", "Host", "at_least", "host", "installed"]
+from stare.errors import ConfigError
 
-HOSTS = {"trl": "stare.integrations.trl_rules"}
-"""Name of a host -> the module whose `HOST` describes it; importing it imports no host."""
+__all__ = ["HOSTS", "Combination", "Host", "at_least", "enforce", "host", "installed"]
+
+HOSTS = {
+    "trl": "stare.integrations.trl_rules:HOST",
+    "verl": "stare.integrations.verl_rules:HOST",
+    "openrlhf": "stare.integrations.other_rules:OPENRLHF",
+    "slime": "stare.integrations.other_rules:SLIME",
+    "nemo_rl": "stare.integrations.other_rules:NEMO_RL",
+    "tinker": "stare.integrations.other_rules:TINKER",
+}
+"""Name of a host -> where its description is; importing that imports no host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +36,7 @@ class Combination:
     remedy: str = ""
     """The flag to set instead."""
     applies: Callable[[Any], bool]
-    """Whether a trainer is set like that."""
+    """Whether a run is set like that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +46,12 @@ class Host:
     name: str
     package: str
     """Its distribution."""
-    oldest: str
-    """Oldest version that has the seam."""
+    module: str
+    """What is imported."""
+    oldest: str = "0"
+    """Oldest version that has the seam; `0` where the host is run from a checkout."""
     tested: tuple[str, ...]
-    """Versions that the tests of the integration ran with."""
+    """Versions or commits that the tests of the integration ran with."""
     install: str
     """How STARE gets in."""
     hook: str
@@ -60,16 +72,47 @@ def host(name: str) -> Host:
         >>> host("trl").oldest
         '0.26.2'
     """
-    described: Host = import_module(HOSTS[name]).HOST
+    module, _, attribute = HOSTS[name].partition(":")
+    described: Host = getattr(import_module(module), attribute)
     return described
 
 
-def installed(package: str) -> str | None:
-    """Version of an installed distribution, which is not imported."""
+def enforce(described: Host, run: Any) -> list[str]:
+    """Refuse what `described` refuses, and return what it notes.
+
+    Args:
+        described: the rules.
+        run: what their `applies` look at: a trainer, its arguments or its configuration.
+
+    Raises:
+        ConfigError: the first combination that is refused; the message names the flag to set.
+    """
+    notes = []
+    for combination in described.combinations:
+        if not combination.applies(run):
+            continue
+        if combination.verdict == "refused":
+            raise ConfigError(
+                f"STARE does not work with {combination.setting}: {combination.reason}\n"
+                f"hint: {combination.remedy}"
+            )
+        notes.append(f"{combination.setting}: {combination.reason}")
+    return notes
+
+
+def installed(package: str, module: str) -> str | None:
+    """Version of a distribution; `?` for a module without one, None for neither.
+
+    Neither is imported.
+
+    Example:
+        >>> installed("no-such-package", "no_such_module") is None
+        True
+    """
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return None
+        return "?" if find_spec(module) else None
 
 
 def at_least(version: str, oldest: str) -> bool:

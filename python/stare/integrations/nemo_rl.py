@@ -21,7 +21,9 @@ from stare.algo.gate import TargetEntropyController
 from stare.coerce import build
 from stare.config import StareConfig
 from stare.errors import ArgumentError, ConfigError
+from stare.integrations.hosts import enforce
 from stare.integrations.imports import after_import
+from stare.integrations.other_rules import NEMO_RL, Run
 
 __all__ = ["Weighing", "install", "main"]
 
@@ -42,25 +44,12 @@ def _hook(module: Any) -> None:
         section = getattr(master_config.grpo.adv_estimator, "stare", None)
         if section is None:
             return estimator
-        _check(master_config)
-        return Weighing(estimator, build(StareConfig, dict(section), "grpo.adv_estimator.stare"))
+        config = build(StareConfig, dict(section), "grpo.adv_estimator.stare")
+        enforce(NEMO_RL, Run(config=config, host=master_config))
+        return Weighing(estimator, config)
 
     create.stare_original = original  # type: ignore[attr-defined]
     module._create_advantage_estimator = create
-
-
-def _check(master_config: Any) -> None:
-    loss = master_config.loss_fn
-    if getattr(loss, "force_on_policy_ratio", False):
-        raise ConfigError(
-            "with force_on_policy_ratio NeMo-RL computes no prev_logprobs, so there is no "
-            "surprisal to rank by\nhint: loss_fn.force_on_policy_ratio=false"
-        )
-    if getattr(loss, "sequence_level_importance_ratios", False):
-        raise ConfigError(
-            "a ratio of the whole response gives every token the mean of the weights\n"
-            "hint: loss_fn.sequence_level_importance_ratios=false"
-        )
 
 
 class Weighing:
@@ -71,11 +60,7 @@ class Weighing:
     """
 
     def __init__(self, estimator: Any, config: StareConfig) -> None:
-        if config.gate in ("sample", "token") or config.selector == "critical":
-            raise ConfigError(
-                "NeMo-RL hands its estimator no entropies\n"
-                "hint: stare.gate=batch, stare.selector=quantile"
-            )
+        enforce(NEMO_RL, Run(config=config))
         self.estimator = estimator
         self.controller = TargetEntropyController(config)
         self.last_metrics: dict[str, float] = {}

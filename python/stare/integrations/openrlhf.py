@@ -20,7 +20,9 @@ from typing import Any
 from stare.coerce import build
 from stare.config import StareConfig
 from stare.errors import ConfigError
+from stare.integrations.hosts import enforce
 from stare.integrations.imports import after_import
+from stare.integrations.other_rules import OPENRLHF, Run
 
 __all__ = ["install", "main", "parse"]
 
@@ -60,12 +62,9 @@ def _hook(module: Any) -> None:
 def _controller(args: Any) -> Any:
     from stare.algo.gate import TargetEntropyController
 
-    if args.actor.policy_loss_type == "gspo":
-        raise ConfigError(
-            "gspo takes its ratio over the whole response, so its gradient at a token sees the "
-            "mean of the weights\nhint: --actor.policy_loss_type ppo"
-        )
-    return TargetEntropyController(build(StareConfig, json.loads(os.environ[_VARIABLE]), "stare"))
+    config = build(StareConfig, json.loads(os.environ[_VARIABLE]), "stare")
+    enforce(OPENRLHF, Run(config=config, host=args))
+    return TargetEntropyController(config)
 
 
 def weigh(experiences: list[Any], controller: Any) -> None:
@@ -122,11 +121,7 @@ def parse(arguments: list[str]) -> tuple[StareConfig, list[str]]:
             value = text
         table[name.removeprefix("--stare.")] = value
     config = build(StareConfig, table, "stare")
-    if config.gate in ("sample", "token") or config.selector == "critical":
-        raise ConfigError(
-            "OpenRLHF computes no entropy of every token before the update\n"
-            "hint: --stare.gate batch --stare.selector quantile"
-        )
+    enforce(OPENRLHF, Run(config=config))
     return config, theirs
 
 

@@ -19,7 +19,9 @@ from stare.algo.distributed import reweight_distributed
 from stare.algo.gate import TargetEntropyController
 from stare.coerce import build
 from stare.config import StareConfig
-from stare.errors import ArgumentError, ConfigError
+from stare.errors import ArgumentError
+from stare.integrations.hosts import enforce
+from stare.integrations.other_rules import SLIME, Run
 from stare.integrations.sampled import surprisal_sum
 
 __all__ = ["weigh"]
@@ -71,21 +73,7 @@ def _controller(args: Any, context_parallel: int) -> TargetEntropyController:
     if key in _CONTROLLERS:
         return _CONTROLLERS[key]
     config = build(StareConfig, section, "stare")
-    if args.advantage_estimator == "gspo":
-        raise ConfigError(
-            "gspo takes its ratio over the whole response, so its gradient at a token sees the "
-            "mean of the weights\nhint: --advantage-estimator grpo"
-        )
-    if context_parallel > 1:
-        raise ConfigError(
-            "with context parallelism a rank holds slices of log-probs but whole masks, which this "
-            "hook does not cut\nhint: --context-parallel-size 1"
-        )
-    if config.gate in ("sample", "token") or config.selector == "critical":
-        raise ConfigError(
-            "only the batch gate and the selectors that need no entropy are wired to slime\n"
-            "hint: gate: batch, selector: quantile"
-        )
+    enforce(SLIME, Run(config=config, host=args, context_parallel=context_parallel))
     _CONTROLLERS[key] = TargetEntropyController(config)
     return _CONTROLLERS[key]
 

@@ -17,7 +17,8 @@ import torch
 
 from stare.algo.gate import TargetEntropyController
 from stare.algo.reweight import reweight
-from stare.errors import ConfigError
+from stare.integrations.hosts import enforce
+from stare.integrations.other_rules import TINKER, Run
 from stare.integrations.sampled import sampled_entropy
 
 __all__ = ["weigh"]
@@ -37,10 +38,7 @@ def weigh(
         ConfigError: settings that need the entropy of every token, which the service does not give.
     """
     config = controller.config
-    if config.gate in ("sample", "token") or config.selector == "critical":
-        raise ConfigError(
-            "tinker gives no entropy of every token\nhint: gate='batch', selector='quantile'"
-        )
+    enforce(TINKER, Run(config=config))
     columns: dict[str, list[torch.Tensor]] = {
         name: [datum.loss_fn_inputs[name].to_torch() for datum in data]
         for name in ("advantages", "logprobs", "mask")

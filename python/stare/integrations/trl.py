@@ -23,7 +23,7 @@ from stare.algo.gate import GateState, TargetEntropyController
 from stare.algo.reweight import ReweightStats, reweight
 from stare.config import StareConfig
 from stare.errors import ConfigError, MissingExtraError
-from stare.integrations.hosts import at_least
+from stare.integrations.hosts import at_least, enforce
 from stare.integrations.trl_probe import check_seam
 from stare.integrations.trl_rules import HOST
 from stare.integrations.trl_source import (
@@ -162,8 +162,9 @@ class _SaveState(TrainerCallback):  # type: ignore[misc]
             return
         folder = Path(self._trainer._get_output_dir(trial=None)) / f"checkpoint-{state.global_step}"
         folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(self._trainer.stare.state_dict())
-        (folder / STATE_FILE).write_text(text)
+        part = folder / f"{STATE_FILE}.part"
+        part.write_text(json.dumps(self._trainer.stare.state_dict()))
+        part.replace(folder / STATE_FILE)
 
 
 class StareGRPOTrainer(StareMixin, GRPOTrainer):  # type: ignore[misc]
@@ -251,15 +252,8 @@ def _embed(
             f"TRL {_host.__version__} takes one advantage a sequence\n"
             f"hint: pip install 'trl>={HOST.oldest}'"
         )
-    for combination in HOST.combinations:
-        if not combination.applies(trainer):
-            continue
-        if combination.verdict == "refused":
-            raise ConfigError(
-                f"STARE does not work with {combination.setting}: {combination.reason}\n"
-                f"hint: {combination.remedy}"
-            )
-        _LOG.warning("STARE with %s: %s", combination.setting, combination.reason)
+    for note in enforce(HOST, trainer):
+        _LOG.warning("STARE with %s", note)
     if probe:
         check_seam(trainer)
     trainer._stare = _Embedded(config, scope, logprobs)

@@ -48,6 +48,7 @@ def _truncated_sampling(trainer: Any) -> bool:
 HOST = Host(
     name="trl",
     package="trl",
+    module="trl",
     oldest="0.26.2",
     tested=("0.29.0", "1.5.0", "1.8.0", "1.12.0", "1.16.0"),
     install="stare.integrations.trl: attach(trainer, config), or StareGRPOTrainer",

@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stare.integrations.verl_config import check, read
+from stare.integrations.verl_config import read
+from stare.integrations.verl_rules import check
 from stare.integrations.verl_step import Step, load_state, save_state
 
 __all__ = ["attach", "watch"]

@@ -1,7 +1,4 @@
-"""The `+stare.*` keys of a verl command line, and what verl settings they can work with.
-
-A combination that would silently do nothing, or something else, is an error that names the flag.
-"""
+"""The `+stare.*` keys of a verl command line. A wrong one is an error that names the right one."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from stare.coerce import coerce, field_types, nearest
 from stare.config import StareConfig
 from stare.errors import ConfigError
 
-__all__ = ["LOSSES", "Settings", "check", "read"]
+__all__ = ["Settings", "read"]
 
 Scope = Literal["batch", "microbatch"]
 
@@ -30,22 +27,6 @@ class Settings:
 
 
 _OPTIONS: dict[str, Any] = {"enabled": bool, "scope": Scope, "drop_nonfinite": bool}
-
-LOSSES: dict[str, str] = {
-    "vanilla": "",
-    "dppo_kl": "",
-    "dppo_tv": "",
-    "gspo": "",
-    "sapo": "",
-    "gpg": "",
-    "cispo": "",
-    "bypass_mode": "",
-    "dro": "its quadratic penalty is not weighted: it does not multiply the advantage",
-    "clip_cov": "its own selection reads the advantage, so the weights move which tokens it clips",
-    "kl_cov": "its own selection reads the advantage, so the weights move where it adds KL",
-}
-"""Policy losses of verl whose gradient at a token is linear in that token's advantage, or nearly:
-then with a warning. `geo_mean` is not among them."""
 
 
 def read(section: Any) -> Settings | None:
@@ -112,84 +93,3 @@ def _check_effect(config: StareConfig) -> None:
     if all(factors[name] == 1.0 for name in read):
         named = " and ".join(f"+stare.reweight_{name}=1" for name in read)
         raise ConfigError(f"{named} with variant {config.variant} leaves every weight at 1\n{off}")
-
-
-def check(host: Any, settings: Settings, *, legacy: bool = False) -> list[str]:
-    """Compare the settings with the rest of verl's configuration; returns warnings.
-
-    Args:
-        host: the composed configuration, as plain nested mappings.
-        settings: what `read` gave.
-        legacy: the trainer is one of those from before `trainer.use_v1`.
-
-    Raises:
-        ConfigError: together they would do nothing, or not what they say.
-    """
-    warnings = []
-    bypass = bool(_at(host, "algorithm.rollout_correction.bypass_mode"))
-    mode = str(_at(host, "actor_rollout_ref.actor.policy_loss.loss_mode") or "vanilla")
-    if mode == "geo_mean":
-        raise ConfigError(
-            "the policy loss geo_mean averages the advantages of a response, so token weights "
-            "would become one weight a response\n"
-            "hint: actor_rollout_ref.actor.policy_loss.loss_mode=vanilla (or gspo, cispo, sapo)"
-        )
-    if mode not in LOSSES:
-        warnings.append(
-            f"policy loss {mode!r} is not known: token weights act as intended only if its "
-            "gradient at a token is linear in that token's advantage"
-        )
-    elif LOSSES[mode]:
-        warnings.append(f"policy loss {mode!r}: {LOSSES[mode]}")
-    if _at(host, "distillation.enabled") and not _at(
-        host, "distillation.distillation_loss.use_task_rewards"
-    ):
-        raise ConfigError(
-            "distillation without task rewards does not use the advantages that STARE weights\n"
-            "hint: distillation.distillation_loss.use_task_rewards=true or +stare.enabled=false"
-        )
-    if settings.config.selector == "critical":
-        raise ConfigError(
-            "+stare.selector=critical needs the concentration of every token, which verl does not "
-            "compute\nhint: +stare.selector=quantile"
-        )
-    if settings.config.gate in ("sample", "token"):
-        if bypass:
-            raise ConfigError(
-                f"+stare.gate={settings.config.gate} needs the entropy of every token, which verl "
-                "does not compute in bypass mode\n"
-                "hint: algorithm.rollout_correction.bypass_mode=false or +stare.gate=batch"
-            )
-        if settings.scope == "microbatch":
-            raise ConfigError(
-                f"+stare.scope=microbatch knows the batch gate only, got {settings.config.gate}\n"
-                "hint: +stare.scope=batch or +stare.gate=batch"
-            )
-    if settings.scope == "microbatch":
-        if legacy:
-            raise ConfigError(
-                "+stare.scope=microbatch needs verl >= 0.9 with its current trainer\n"
-                "hint: trainer.use_v1=true or +stare.scope=batch"
-            )
-        warnings.append(
-            "scope=microbatch selects inside each micro-batch of each rank, as the released code "
-            "does: ppo_max_token_len_per_gpu and the number of ranks change the objective"
-        )
-    rollout = "actor_rollout_ref.rollout"
-    top_p, top_k = _at(host, f"{rollout}.top_p"), _at(host, f"{rollout}.top_k")
-    truncated = (top_p is not None and top_p < 1) or (top_k is not None and top_k > 0)
-    if truncated and bypass:
-        warnings.append(
-            f"{rollout}.top_p={top_p}, top_k={top_k}: the entropy is estimated from the sampled "
-            "log-probabilities, which reads low under truncated sampling"
-        )
-    return warnings
-
-
-def _at(host: Any, path: str) -> Any:
-    """The value at a dotted path, None where any part of it is missing."""
-    for name in path.split("."):
-        if not isinstance(host, Mapping) or name not in host:
-            return None
-        host = host[name]
-    return host
