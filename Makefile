@@ -64,7 +64,7 @@ $(TRL_READY): requirements/trl.txt requirements/constraints.txt
 test-verl: $(VERL)/.stare-ready $(EXT)  ## the verl integration against the real verl, in an environment of its own
 	PYTHONPATH=python $(VERL)/bin/python -m pytest tests/integrations -k verl $(ARGS)
 
-test-others: $(VERL)/.stare-ready $(EXT)  ## OpenRLHF, slime, NeMo-RL, tinker: HOSTS=folders with their packages
+test-others: $(VERL)/.stare-ready $(EXT)  ## OpenRLHF, slime, NeMo-RL, tinker: HOSTS=folder:folder with their packages
 	PYTHONPATH=python:$(HOSTS) $(VERL)/bin/python -m pytest -rs tests/integrations -k "openrlhf or slime or nemo or tinker" $(ARGS)
 
 $(VERL)/.stare-ready: requirements/verl.txt

@@ -94,6 +94,34 @@ def test_the_real_estimator_is_followed_by_the_weights(group):
     assert all(torch.equal(a, b) for a, b in zip(data["returns"], plain, strict=True))
 
 
+def test_the_gate_is_among_slimes_own_metrics(group, monkeypatch):
+    from slime.observability import train_metric_utils
+
+    logged = {}
+    monkeypatch.setattr(
+        train_metric_utils, "gather_log_data", lambda _, __, ___, found: logged.update(found)
+    )
+    args = arguments(
+        log_multi_turn=False, log_passrate=False, log_correct_samples=False, ci_test=False
+    )
+    _, data = step(args)
+    data["global_batch_sizes"] = [4]
+    with monkeypatch.context() as patch:
+        from megatron.core import mpu
+
+        patch.setattr(mpu, "get_tensor_model_parallel_rank", lambda: 0)
+        patch.setattr(mpu, "is_pipeline_last_stage", lambda: True)
+        patch.setattr(mpu, "get_data_parallel_world_size", lambda **_: 1)
+        patch.setattr(mpu, "get_context_parallel_world_size", lambda: 1)
+        patch.setattr(
+            train_metric_utils, "rollout_log_metric_contribution", lambda *_, **__: (0, 1)
+        )
+        train_metric_utils.log_rollout_data(0, args, data)
+    assert logged["stare_gate"] == (1.0, 1)
+    assert logged["stare_selected_positive_high"] == (2.0, 1)
+    assert logged["stare_entropy"][0] > 0
+
+
 def test_missing_log_probs_name_the_flag(group):
     data = rollout()
     loss_module().compute_advantages_and_returns(arguments(), data)

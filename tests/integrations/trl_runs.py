@@ -33,9 +33,10 @@ def make(
     extra: dict[str, Any] | None = None,
     model: Any = None,
     reward: Any = digits,
+    arguments: type = GRPOConfig,
     **settings: Any,
 ) -> Any:
-    """A trainer of `cls`; `settings` are those of GRPOConfig, `extra` goes to the trainer."""
+    """A trainer of `cls`; `settings` are those of `arguments`, `extra` goes to the trainer."""
     defaults = {
         "output_dir": str(folder),
         "per_device_train_batch_size": 8,
@@ -61,7 +62,7 @@ def make(
         return cls(
             model=tiny_model() if model is None else model,
             reward_funcs=reward,
-            args=GRPOConfig(**defaults | settings),
+            args=arguments(**defaults | settings),
             train_dataset=Dataset.from_dict({"prompt": PROMPTS}),
             processing_class=tokenizer(),
             **(extra or {}),

@@ -9,6 +9,7 @@ controller's state is not checkpointed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -31,7 +32,7 @@ _CONTROLLERS: dict[str, TargetEntropyController] = {}
 
 
 def weigh(args: Any, rollout_id: int, rollout_data: MutableMapping[str, Any]) -> None:
-    """Put weighted advantages in place of `rollout_data["advantages"]`.
+    """Put weighted advantages in place of `rollout_data["advantages"]`, and metrics beside them.
 
     Raises:
         ConfigError: settings of slime under which it would do nothing, or not what it says.
@@ -62,9 +63,10 @@ def weigh(args: Any, rollout_id: int, rollout_data: MutableMapping[str, Any]) ->
         group=group,
     )
     rollout_data["advantages"] = list(weighted)
-    if dist.get_rank(group) == 0:
-        figures = {**stats.as_dict(), "stare/entropy": gate.entropy}
-        print(f"stare: rollout {rollout_id}: {figures}", flush=True)
+    # slime logs every tensor in here, as `rollout/stare_gate` and so on; all ranks hold the same.
+    for name, value in {**stats.as_dict(), "stare/entropy": gate.entropy}.items():
+        if not math.isnan(value):
+            rollout_data[name.replace("/", "_")] = torch.tensor(float(value))
 
 
 def _controller(args: Any, context_parallel: int) -> TargetEntropyController:
