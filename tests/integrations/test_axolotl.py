@@ -47,10 +47,10 @@ def test_a_class_of_the_users_is_trl_with_stare(
     pytest.importorskip("axolotl", reason="axolotl is not on the path")
     from axolotl.core.trainers.grpo.args import AxolotlGRPOConfig
     from axolotl.utils.import_helper import get_cls_from_module_str
+    from trl_runs import difference, logged, make, train
 
     from stare import StareConfig
     from stare.integrations.trl import attach
-    from trl_runs import difference, logged, make, train
 
     assert USERS.strip() in (root / "docs" / "integrations-others.md").read_text()
     # A target that is never reached: the gate stays open.
