@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from stare.errors import ArgumentError
 
-__all__ = ["TokenStatistics", "token_statistics"]
+__all__ = ["TokenStatistics", "default_chunk", "logits_gradient", "token_statistics"]
 
 _CPU_CHUNK = 1 << 17
 """Elements. Half a MiB in float32 stays in the second-level cache of one core: at V = 49,152 four
@@ -80,8 +80,7 @@ def token_statistics(
     _check(logits_BTV, targets_BT, temperature, chunk_tokens)
     vocabulary = logits_BTV.shape[-1]
     if chunk_tokens is None:
-        budget = _CPU_CHUNK if logits_BTV.device.type == "cpu" else _GPU_CHUNK
-        chunk_tokens = max(1, budget // vocabulary)
+        chunk_tokens = default_chunk(vocabulary, logits_BTV.device)
     logprobs, entropy, concentration = _TokenStatistics.apply(
         _as_rows(logits_BTV),
         targets_BT.long(),
@@ -143,32 +142,70 @@ class _TokenStatistics(torch.autograd.Function):
         logits, targets, entropy = ctx.saved_tensors
         if grad_logprobs is None and grad_entropy is None:
             return None, None, None, None, None
-        dtype, temperature = entropy.dtype, ctx.temperature
-        grad = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
-        rows, columns = entropy.shape
         # A missing gradient of ln pi is rare (an entropy term alone): zeros keep one code path.
-        if grad_logprobs is None:
-            grad_logprobs = torch.zeros_like(entropy)
-        g_logprobs = (grad_logprobs / temperature).unsqueeze(-1)
-        g_entropy = (grad_entropy / temperature).unsqueeze(-1) if grad_entropy is not None else None
-        for part in _chunks(rows, columns, ctx.chunk_tokens):
-            scaled, out = _tempered(logits[part], temperature), grad[part]
-            if out.dtype != dtype:
-                out = out.new_empty(out.shape, dtype=dtype)
-            if g_entropy is None:
-                # d ln pi_a / dz_v = [v = a] - pi_v
-                torch.softmax(scaled, dim=-1, dtype=dtype, out=out)
-                out.mul_(-g_logprobs[part])
-            else:
-                # dH / dz_v = pi_v (s_v - H), so both together are -pi_v (g + g_H (ln pi_v + H))
-                log_pi = torch.log_softmax(scaled, dim=-1, dtype=dtype)
-                torch.exp(log_pi, out=out)
-                bracket = log_pi.clamp_(min=_LOG_FLOOR).add_(entropy[part].unsqueeze(-1))
-                out.mul_(bracket.mul_(g_entropy[part]).add_(g_logprobs[part]).neg_())
-            out.scatter_add_(-1, targets[part], g_logprobs[part])
-            if out.dtype != grad.dtype:
-                grad[part] = out
+        grad = logits_gradient(
+            logits,
+            targets,
+            entropy,
+            torch.zeros_like(entropy) if grad_logprobs is None else grad_logprobs,
+            grad_entropy,
+            ctx.temperature,
+            ctx.chunk_tokens,
+        )
         return grad, None, None, None, None
+
+
+def logits_gradient(
+    logits: Tensor,
+    targets: Tensor,
+    entropy: Tensor,
+    grad_logprobs: Tensor,
+    grad_entropy: Tensor | None,
+    temperature: float,
+    chunk_tokens: int,
+    *,
+    in_place: bool = False,
+) -> Tensor:
+    """Gradient at the logits (R, S, V), in their dtype, of what `token_statistics` computes.
+
+    Args:
+        logits: (R, S, V).
+        targets: (R, S, 1) int64.
+        entropy: (R, S), of the same logits.
+        grad_logprobs: (R, S).
+        grad_entropy: (R, S), or None.
+        temperature: as there.
+        chunk_tokens: as there.
+        in_place: the result takes the place of `logits`.
+    """
+    dtype = entropy.dtype
+    grad = logits if in_place else torch.empty_like(logits, memory_format=torch.contiguous_format)
+    rows, columns = entropy.shape
+    g_logprobs = (grad_logprobs / temperature).unsqueeze(-1)
+    g_entropy = (grad_entropy / temperature).unsqueeze(-1) if grad_entropy is not None else None
+    for part in _chunks(rows, columns, chunk_tokens):
+        scaled, out = _tempered(logits[part], temperature), grad[part]
+        if out.dtype != dtype or in_place:
+            out = out.new_empty(out.shape, dtype=dtype)
+        if g_entropy is None:
+            # d ln pi_a / dz_v = [v = a] - pi_v
+            torch.softmax(scaled, dim=-1, dtype=dtype, out=out)
+            out.mul_(-g_logprobs[part])
+        else:
+            # dH / dz_v = pi_v (s_v - H), so both together are -pi_v (g + g_H (ln pi_v + H))
+            log_pi = torch.log_softmax(scaled, dim=-1, dtype=dtype)
+            torch.exp(log_pi, out=out)
+            bracket = log_pi.clamp_(min=_LOG_FLOOR).add_(entropy[part].unsqueeze(-1))
+            out.mul_(bracket.mul_(g_entropy[part]).add_(g_logprobs[part]).neg_())
+        out.scatter_add_(-1, targets[part], g_logprobs[part])
+        if out.dtype != grad.dtype or in_place:
+            grad[part] = out
+    return grad
+
+
+def default_chunk(vocabulary: int, device: torch.device) -> int:
+    """Positions worked on at a time where the caller does not say."""
+    return max(1, (_CPU_CHUNK if device.type == "cpu" else _GPU_CHUNK) // vocabulary)
 
 
 def _chunks(rows: int, columns: int, tokens: int) -> Iterator[tuple[slice, slice]]:
