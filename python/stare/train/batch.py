@@ -36,6 +36,8 @@ class Batch:
     """[B] int64."""
     sampled_logprobs_BT: Tensor | None
     """[B, T] float32 log-probabilities under the sampler, where it reports them."""
+    sampled_entropy_BT: Tensor | None = None
+    """[B, T] float32 entropies of what the sampler drew from, where it reports them."""
 
     @property
     def size(self) -> int:
@@ -51,7 +53,7 @@ class Batch:
         first = int(used[:prompt_width].int().argmax()) if prompt_width else 0
         last = prompt_width + max(1, int(used[prompt_width:].sum()))
         t = last - prompt_width
-        sampled = self.sampled_logprobs_BT
+        sampled, entropy = self.sampled_logprobs_BT, self.sampled_entropy_BT
         return Batch(
             input_ids_BL=self.input_ids_BL[index, first:last],
             attention_mask_BL=attention[:, first:last],
@@ -60,11 +62,12 @@ class Batch:
             rewards_B=self.rewards_B[index],
             group_ids_B=self.group_ids_B[index],
             sampled_logprobs_BT=None if sampled is None else sampled[index, :t],
+            sampled_entropy_BT=None if entropy is None else entropy[index, :t],
         )
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
-        sampled = self.sampled_logprobs_BT
+        sampled, entropy = self.sampled_logprobs_BT, self.sampled_entropy_BT
         return Batch(
             input_ids_BL=self.input_ids_BL.to(device),
             attention_mask_BL=self.attention_mask_BL.to(device),
@@ -73,6 +76,7 @@ class Batch:
             rewards_B=self.rewards_B.to(device),
             group_ids_B=self.group_ids_B.to(device),
             sampled_logprobs_BT=None if sampled is None else sampled.to(device),
+            sampled_entropy_BT=None if entropy is None else entropy.to(device),
         )
 
 
@@ -114,10 +118,6 @@ def make_batch(groups: Sequence[Group], config: RolloutConfig, *, pad_id: int) -
         else [1] * len(c.token_ids)
         for c in completions
     ]
-    sampled = None
-    if all(c.logprobs is not None for c in completions):
-        rows = _pad([c.logprobs or [] for c in completions], width_t, 0.0)
-        sampled = torch.tensor(rows, dtype=torch.float32)
     response_ids = torch.tensor(_pad(responses, width_t, pad_id), dtype=torch.int64)
     prompt_ids = torch.tensor(_pad(prompts, width_p, pad_id, left=True), dtype=torch.int64)
     real_t = torch.tensor(_pad([[1] * len(r) for r in responses], width_t, 0), dtype=torch.int64)
@@ -132,12 +132,23 @@ def make_batch(groups: Sequence[Group], config: RolloutConfig, *, pad_id: int) -
         mask_BT=torch.tensor(_pad(masks, width_t, 0), dtype=torch.bool),
         rewards_B=torch.tensor(rewards, dtype=torch.float32),
         group_ids_B=torch.tensor(group_ids, dtype=torch.int64),
-        sampled_logprobs_BT=sampled,
+        sampled_logprobs_BT=_reported([c.logprobs for c in completions], width_t),
+        sampled_entropy_BT=_reported([c.entropies for c in completions], width_t),
     )
 
 
-def micro_batches(batch: Batch, rows: Tensor, token_budget: int | None) -> list[Tensor]:
-    """Split rows into runs whose padded size stays within the budget.
+def _reported(values: Sequence[list[float] | None], width: int) -> Tensor | None:
+    """(B, width), or None if the sampler left out any row."""
+    rows = [row for row in values if row is not None]
+    if len(rows) != len(values):
+        return None
+    return torch.tensor(_pad(rows, width, 0.0), dtype=torch.float32)
+
+
+def micro_batches(
+    batch: Batch, rows: Tensor, token_budget: int | None, *, packed: bool = False
+) -> list[Tensor]:
+    """Split rows into runs whose size stays within the budget.
 
     Rows are sorted by length first, so little of a micro-batch is padding. A single row longer
     than the budget gets a micro-batch of its own.
@@ -145,7 +156,9 @@ def micro_batches(batch: Batch, rows: Tensor, token_budget: int | None) -> list[
     Args:
         batch: the batch the rows belong to.
         rows: [R] int64 row indices.
-        token_budget: most padded tokens (rows x longest row) per micro-batch; None for one.
+        token_budget: most tokens (rows x longest row, padding included) per micro-batch; None for
+            one.
+        packed: there will be no padding: the size is the sum of lengths.
 
     Returns:
         Row indices, one tensor per micro-batch.
@@ -158,12 +171,13 @@ def micro_batches(batch: Batch, rows: Tensor, token_budget: int | None) -> list[
     lengths_p = attention[:, :-width_t].sum(dim=1)
     order = torch.argsort(lengths_p + lengths_t, stable=True)
     cuts: list[int] = []
-    start, longest_p, longest_t = 0, 0, 0
+    start, longest_p, longest_t, total = 0, 0, 0, 0
     for i, (p, t) in enumerate(
         zip(lengths_p[order].tolist(), lengths_t[order].tolist(), strict=True)
     ):
-        longest_p, longest_t = max(longest_p, p), max(longest_t, t)
-        if i > start and (longest_p + longest_t) * (i - start + 1) > token_budget:
+        longest_p, longest_t, total = max(longest_p, p), max(longest_t, t), total + p + t
+        size = total if packed else (longest_p + longest_t) * (i - start + 1)
+        if i > start and size > token_budget:
             cuts.append(i)
-            start, longest_p, longest_t = i, p, t
+            start, longest_p, longest_t, total = i, p, t, p + t
     return [part for part in torch.tensor_split(rows[order], cuts) if part.numel()]

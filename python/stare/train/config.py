@@ -23,10 +23,12 @@ from stare.train.sections import (
     RolloutConfig,
     StareSection,
 )
+from stare.train.sections_compute import ComputeConfig
 
 __all__ = [
     "BOXED_PROMPT",
     "AdvantageConfig",
+    "ComputeConfig",
     "DataConfig",
     "EvalConfig",
     "LossConfig",
@@ -71,6 +73,8 @@ class TrainConfig:
     """The clipped surrogate."""
     optim: OptimConfig = field(default_factory=OptimConfig)
     """AdamW and batching."""
+    compute: ComputeConfig = field(default_factory=ComputeConfig)
+    """Memory and speed of an update."""
     eval: EvalConfig = field(default_factory=EvalConfig)
     """Evaluation during training."""
     run: RunConfig = field(default_factory=RunConfig)
@@ -85,6 +89,7 @@ class TrainConfig:
             raise ConfigError("model.path is not set, nor is model.factory; one of them is needed")
         if self.data.path is None and self.data.factory is None:
             raise ConfigError("data.path is not set, nor is data.factory; one of them is needed")
+        self._check_reuse()
         sequences = rollout.prompts_per_step * rollout.group_size
         if optim.mini_batches > sequences:
             raise ConfigError(
@@ -98,6 +103,20 @@ class TrainConfig:
                 "(rollout.max_prompt_tokens + max_response_tokens), "
                 f"got {optim.micro_batch_tokens}"
             )
+
+    def _check_reuse(self) -> None:
+        if not self.compute.reuse_rollout:
+            return
+        for excluded, given in (
+            (self.optim.mini_batches * self.optim.epochs > 1, "several updates a batch"),
+            (self.rollout.top_p < 1, f"rollout.top_p={self.rollout.top_p}"),
+            (self.stare.selector == "critical", "stare.selector='critical'"),
+        ):
+            if excluded:
+                raise ConfigError(
+                    f"compute.reuse_rollout=true does not go with {given}: the sampler's log-probs "
+                    "are then not what the update needs\nhint: compute.reuse_rollout=false"
+                )
 
 
 def _check_json(name: str, table: dict[str, Any]) -> None:

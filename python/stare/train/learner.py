@@ -19,10 +19,14 @@ from stare.algo.gate import GateState, TargetEntropyController
 from stare.algo.loss import add_stats, finish_stats, loss_normalizer, policy_loss
 from stare.algo.reweight import token_weights
 from stare.algo.rules import Rule
-from stare.algo.surprisal import TokenStatistics, token_statistics
+from stare.algo.surprisal import TokenStatistics
 from stare.algo.theory import PressurePool, entropy_pressure
+from stare.errors import RunError
 from stare.train.batch import Batch, micro_batches
 from stare.train.config import TrainConfig
+from stare.train.forward import PolicyForward, compile_blocks
+from stare.train.optimizer import make_optimizer
+from stare.train.packing import pack
 
 __all__ = ["Learner", "Metrics"]
 
@@ -43,18 +47,15 @@ class Learner:
         self.model = model
         self.config = config
         self.device = device
+        self.policy = self._forward_of(model)
         self.reference = (
-            copy.deepcopy(model).eval().requires_grad_(False) if config.loss.kl_coef > 0 else None
+            self._forward_of(copy.deepcopy(model).eval().requires_grad_(False))
+            if config.loss.kl_coef > 0
+            else None
         )
-        optim = config.optim
-        self.optimizer = torch.optim.AdamW(
-            [p for p in model.parameters() if p.requires_grad],
-            lr=optim.lr,
-            betas=optim.betas,
-            weight_decay=optim.weight_decay,
-            eps=optim.eps,
-            fused=True,
-        )
+        if config.compute.compile:
+            compile_blocks(model)
+        self.optimizer = make_optimizer(model, config)
         self.optimizer_steps = 0
         self.controller = TargetEntropyController(config.stare)
         self.pressure = PressurePool()
@@ -85,14 +86,20 @@ class Learner:
         batch = batch.to(self.device)
         every_row = torch.arange(batch.size, device=self.device)
         on_policy = optim.mini_batches * optim.epochs == 1
-        one_pass = on_policy and len(micro_batches(batch, every_row, optim.micro_batch_tokens)) == 1
+        one_pass = on_policy and len(self._cut(batch, every_row)) == 1
         # When one forward pass covers the batch, its own graph serves the update as well.
         self.model.train(one_pass)
         live = self._forward(batch) if one_pass else None
-        old = _Scores.of(live) if live is not None else self._score(batch, every_row)
+        if live is not None:
+            old = _Scores.of(live)
+        elif self.config.compute.reuse_rollout:
+            old = _Scores.reported(batch, self.config.stare.gate in ("sample", "token"))
+        else:
+            old = self._score(batch, every_row)
         reference_BT = self._reference_logprobs(batch, every_row)
 
         entropy = _masked_mean(old.entropy_BT, batch.mask_BT)
+        moved = not (on_policy and old.is_reported)
         gate = self.controller.update(entropy)
         advantages_BT, metrics = self._advantages(batch, old, gate)
 
@@ -104,14 +111,14 @@ class Learner:
             for mini in self._mini_batches(every_row, epoch):
                 normalizer = loss_normalizer(batch.mask_BT[mini], self.config.loss)
                 # Micro-batches come sorted by length; the one pass is in the batch's own order.
-                cut = [mini] if one_pass else micro_batches(batch, mini, optim.micro_batch_tokens)
+                cut = [mini] if one_pass else self._cut(batch, mini)
                 for rows in cut:
                     part = batch if one_pass else batch.rows(rows)
                     width = part.mask_BT.shape[1]
                     now = live if live is not None else self._forward(part)
                     loss, stats = policy_loss(
                         now.logprobs_BT,
-                        old.logprobs_BT[rows, :width],
+                        old.logprobs_BT[rows, :width] if moved else now.logprobs_BT.detach(),
                         advantages_BT[rows, :width],
                         part.mask_BT,
                         config=self.config.loss,
@@ -150,22 +157,7 @@ class Learner:
             scale=self.config.advantage.scale,
             eps=self.config.advantage.eps,
         )
-        pressure = entropy_pressure(
-            old.logprobs_BT,
-            old.entropy_BT,
-            old.concentration_BT,
-            advantages_B,
-            batch.mask_BT,
-            selected=self._minority(batch, old, advantages_B),
-        )
-        self.pressure.add(pressure)
-        pooled = self.pressure.pooled
-        figures = pressure.as_dict() | {
-            "stare/w_star": pooled.w_star,
-            "stare/w_star_exact": pooled.w_star_exact,
-        }
-        # NaN means "not defined" here (no weight balances the batch, nothing selected): no value.
-        metrics: Metrics = {k: None if math.isnan(v) else v for k, v in figures.items()}
+        metrics = self._pressure(batch, old, advantages_B)
         metrics["stare/ignored_nonfinite"] = self.controller.ignored_nonfinite
         metrics["stare/alarms"] = self.controller.alarms
         advantages_BT: Tensor = broadcast_advantages(advantages_B, batch.mask_BT)
@@ -181,6 +173,27 @@ class Learner:
             concentration=old.concentration_BT,
         )
         return advantages_BT * weights_BT, metrics | stats.as_dict(prefix="stare/")
+
+    def _pressure(self, batch: Batch, old: _Scores, advantages_B: Tensor) -> Metrics:
+        """What the update does to the entropy, where C is known."""
+        if old.concentration_BT is None:
+            return {}
+        pressure = entropy_pressure(
+            old.logprobs_BT,
+            old.entropy_BT,
+            old.concentration_BT,
+            advantages_B,
+            batch.mask_BT,
+            selected=self._minority(batch, old, advantages_B),
+        )
+        self.pressure.add(pressure)
+        pooled = self.pressure.pooled
+        figures = pressure.as_dict() | {
+            "stare/w_star": pooled.w_star,
+            "stare/w_star_exact": pooled.w_star_exact,
+        }
+        # NaN means "not defined" here (no weight balances the batch, nothing selected): no value.
+        return {k: None if math.isnan(v) else v for k, v in figures.items()}
 
     def _minority(self, batch: Batch, old: _Scores, advantages_B: Tensor) -> Tensor:
         """L+ and L-: the high-surprisal sets, whether or not the gate or the variant uses them."""
@@ -202,34 +215,55 @@ class Learner:
             return torch.autocast(self.device.type, dtype=torch.bfloat16)
         return nullcontext()
 
-    def _forward(self, batch: Batch, model: torch.nn.Module | None = None) -> TokenStatistics:
+    def _forward_of(self, model: torch.nn.Module) -> PolicyForward:
+        return PolicyForward(
+            model,
+            temperature=self.config.rollout.temperature,
+            chunk_tokens=self.config.compute.logit_chunk_tokens,
+        )
+
+    def _cut(self, batch: Batch, rows: Tensor) -> list[Tensor]:
+        """Micro-batches."""
+        budget = self.config.optim.micro_batch_tokens
+        return micro_batches(batch, rows, budget, packed=self.config.compute.packing)
+
+    def _forward(self, batch: Batch, policy: PolicyForward | None = None) -> TokenStatistics:
         """Log-probability, entropy and concentration of every response token, [B, T]."""
+        policy = policy or self.policy
+        if self.config.compute.packing:
+            packed = pack(batch)
+            with self._autocast():
+                stats = policy(
+                    packed.input_ids_1N,
+                    None,
+                    packed.position_ids_1N,
+                    packed.keep_K,
+                    packed.targets_1K,
+                )
+            shape = batch.mask_BT.shape
+            return TokenStatistics(*(packed.unpack(value, shape) for value in stats))
         # The last token predicts nothing that counts: it is left out, so T logits are kept.
         attention_mask = batch.attention_mask_BL[:, :-1]
         with self._autocast():
-            logits = (model or self.model)(
-                input_ids=batch.input_ids_BL[:, :-1],
-                attention_mask=attention_mask,
-                position_ids=(attention_mask.cumsum(dim=1) - 1).clamp_min(0),
-                logits_to_keep=batch.mask_BT.shape[1],
-                use_cache=False,
-            ).logits
-        return token_statistics(
-            logits,
-            batch.response_ids_BT,
-            temperature=self.config.rollout.temperature,
-            want_concentration=True,
-        )
+            result: TokenStatistics = policy(
+                batch.input_ids_BL[:, :-1],
+                attention_mask,
+                (attention_mask.cumsum(dim=1) - 1).clamp_min(0),
+                batch.mask_BT.shape[1],
+                batch.response_ids_BT,
+            )
+        return result
 
     @torch.no_grad()
-    def _score(self, batch: Batch, rows: Tensor, model: torch.nn.Module | None = None) -> _Scores:
+    def _score(self, batch: Batch, rows: Tensor, policy: PolicyForward | None = None) -> _Scores:
         """The whole batch without a graph, micro-batch by micro-batch."""
         logprobs_BT, entropy_BT, concentration_BT = torch.zeros(
             (3, *batch.mask_BT.shape), device=self.device
         )
-        for part_rows in micro_batches(batch, rows, self.config.optim.micro_batch_tokens):
+        for part_rows in self._cut(batch, rows):
             part = batch.rows(part_rows)
-            stats = _Scores.of(self._forward(part, model))
+            stats = self._forward(part, policy)
+            assert stats.concentration_BT is not None, "the forward always computes it"
             width = part.mask_BT.shape[1]
             logprobs_BT[part_rows, :width] = stats.logprobs_BT
             entropy_BT[part_rows, :width] = stats.entropy_BT
@@ -278,11 +312,31 @@ class _Scores(NamedTuple):
 
     logprobs_BT: Tensor
     entropy_BT: Tensor
-    concentration_BT: Tensor
+    concentration_BT: Tensor | None
+    is_reported: bool = False
+    """By the sampler, not by a forward of the learner."""
 
     @staticmethod
     def of(stats: TokenStatistics) -> _Scores:
-        assert stats.concentration_BT is not None, "the learner always asks for it"
+        assert stats.concentration_BT is not None, "the forward always computes it"
         return _Scores(
             stats.logprobs_BT.detach(), stats.entropy_BT.detach(), stats.concentration_BT.detach()
         )
+
+    @staticmethod
+    def reported(batch: Batch, need_entropy: bool) -> _Scores:
+        """What the sampler said; without entropies of its own, the sampled surprisal."""
+        logprobs_BT, entropy_BT = batch.sampled_logprobs_BT, batch.sampled_entropy_BT
+        for value, name, needed in (
+            (logprobs_BT, "log-probs", True),
+            (entropy_BT, "entropies, which the gate needs,", need_entropy),
+        ):
+            if value is None and needed:
+                raise RunError(
+                    f"compute.reuse_rollout=true, but the sampler reported no {name}\n"
+                    "hint: compute.reuse_rollout=false"
+                )
+        assert logprobs_BT is not None
+        if entropy_BT is None:
+            entropy_BT = -logprobs_BT
+        return _Scores(logprobs_BT, entropy_BT, None, is_reported=True)

@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
-from stare.errors import RunError
-from stare.train.config import TrainConfig, to_dict
+from stare.errors import ConfigError, RunError
+from stare.train.config import TrainConfig, from_dict, to_dict
 
 __all__ = ["RunFolder", "differing_keys", "frozen_differences", "write_json"]
 
@@ -156,7 +156,7 @@ class RunFolder:
                 )
             write_json(path, {"format": 1, "config": table, "environment": environment})
             return
-        saved = read_config(self.path)
+        saved = _with_defaults(read_config(self.path))
         changed = differing_keys(saved, table)
         frozen = frozen_differences(saved, table)
         if frozen:
@@ -207,6 +207,14 @@ class RunFolder:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _with_defaults(saved: dict[str, Any]) -> dict[str, Any]:
+    """Keys that a run's version did not know had no effect there, as their defaults have none."""
+    try:
+        return to_dict(from_dict(saved))
+    except ConfigError:
+        return saved
 
 
 def _read_object(path: Path) -> dict[str, Any]:
