@@ -278,13 +278,13 @@ def report(args: argparse.Namespace) -> None:
     lengths = make_data(args)["lengths"]
     tokens = int(lengths.sum()) + args.rows * args.prompt
     print(
-        f"{args.rows} responses of up to {args.response} tokens (mean {float(lengths.float().mean()):.0f})"
-        f" after prompts of {args.prompt}, micro-batches of {args.micro_rows} rows; {args.device}, "
-        f"{args.dtype}, hidden {args.hidden}, {args.layers} layers, vocabulary {VOCABULARY}\n"
+        f"{args.rows} responses of up to {args.response} tokens "
+        f"(mean {float(lengths.float().mean()):.0f}) after prompts of {args.prompt}, micro-batches "
+        f"of {args.micro_rows} rows; {args.device}, {args.dtype}, hidden {args.hidden}, "
+        f"{args.layers} layers, vocabulary {VOCABULARY}\n"
     )
-    print(
-        "| update | s | time / TRL's | tokens/s | peak MiB | memory / TRL's | score | select | backward | optimiser |"
-    )
+    columns = "update | s | time / TRL's | tokens/s | peak MiB | memory / TRL's"
+    print(f"| {columns} | score | select | backward | optimiser |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     base: tuple[float, float] | None = None
     for case, runs in found.items():

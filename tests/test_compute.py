@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_llm import tiny_model, tiny_tokenizer
 
 from stare.errors import ConfigError, RunError
 from stare.rollout.hf import TransformersSampler
@@ -21,6 +20,7 @@ from stare.train.optimizer import OffloadedAdamW
 from stare.train.overrides import load_config
 from stare.train.packing import pack
 from stare.types import Problem
+from tiny_llm import tiny_model, tiny_tokenizer
 
 PROMPTS = ["1+2=", "what is 17-9?", "a", "3+3+3+3="]
 ON = ("stare.controller=gate", "stare.target_relative=false", "stare.target_entropy=99")

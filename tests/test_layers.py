@@ -25,7 +25,7 @@ INTERNAL = {
     "seeds": set(),
     "verify": {"_core", "errors", "types"},
     "algo": {"_core", "config", "errors"},
-    "rollout": {"errors", "types", "verify"},
+    "rollout": {"errors", "seeds", "types", "verify"},
     "models": {"errors", "rollout", "types"},
     "train": {
         "algo",

@@ -11,7 +11,7 @@ from stare.types import Completion
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Sampler", "SamplingParams", "TokenSampler", "WeightReceiver"]
+__all__ = ["EngineSampler", "Sampler", "SamplingParams", "TokenSampler", "WeightReceiver"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,22 @@ class TokenSampler(Protocol):
             seeds: One for each response of each prompt. A response is a function of (weights,
                 prompt, `params`, its seed), whatever else is sampled in the same call.
         """
+        ...
+
+
+@runtime_checkable
+class EngineSampler(Protocol):
+    """A sampler with an engine beside the trainer."""
+
+    restarts: int
+    """Engines that died or hung so far, and were replaced."""
+
+    def release(self) -> None:
+        """Called before an update: give memory back, if the engine can."""
+        ...
+
+    def close(self) -> None:
+        """Stop the engine."""
         ...
 
 

@@ -24,6 +24,7 @@ from stare.train.sections import (
     StareSection,
 )
 from stare.train.sections_compute import ComputeConfig
+from stare.train.sections_vllm import VllmConfig
 
 __all__ = [
     "BOXED_PROMPT",
@@ -39,6 +40,7 @@ __all__ = [
     "RunConfig",
     "StareSection",
     "TrainConfig",
+    "VllmConfig",
     "from_dict",
     "to_dict",
 ]
@@ -63,6 +65,8 @@ class TrainConfig:
     """Training and held-out problems."""
     rollout: RolloutConfig = field(default_factory=RolloutConfig)
     """Sampling and dynamic sampling."""
+    vllm: VllmConfig = field(default_factory=VllmConfig)
+    """The engine of `rollout.sampler = "vllm"`."""
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Where the reward comes from."""
     advantage: AdvantageConfig = field(default_factory=AdvantageConfig)
@@ -85,6 +89,7 @@ class TrainConfig:
         rollout, optim = self.rollout, self.optim
         _check_json("model.extra", self.model.extra)
         _check_json("data.extra", self.data.extra)
+        _check_json("vllm.extra", self.vllm.extra)
         if self.model.path is None and self.model.factory is None:
             raise ConfigError("model.path is not set, nor is model.factory; one of them is needed")
         if self.data.path is None and self.data.factory is None:

@@ -25,6 +25,7 @@ from stare.errors import RunError
 from stare.train.batch import Batch, micro_batches
 from stare.train.config import TrainConfig
 from stare.train.forward import PolicyForward, compile_blocks
+from stare.train.mismatch import mismatch
 from stare.train.optimizer import make_optimizer
 from stare.train.packing import pack
 
@@ -102,6 +103,8 @@ class Learner:
         moved = not (on_policy and old.is_reported)
         gate = self.controller.update(entropy)
         advantages_BT, metrics = self._advantages(batch, old, gate)
+        if batch.sampled_logprobs_BT is not None and not old.is_reported:
+            metrics |= mismatch(old.logprobs_BT, batch.sampled_logprobs_BT, batch.mask_BT)
 
         parts: list[dict[str, Tensor]] = []
         grad_norms: list[float] = []

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from stare.rollout.sampler import EngineSampler, WeightReceiver
 from stare.seeds import derive_seed
 from stare.train.batch import make_batch
 from stare.train.checkpoint import CheckpointStore, rng_state, set_rng_state
@@ -66,6 +67,8 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
                 )
                 for writer in writers:
                     stack.callback(writer.close)
+                if isinstance(session.sampler, EngineSampler):
+                    stack.callback(session.sampler.close)
                 progress = stack.enter_context(
                     TrainProgress(
                         steps=config.run.steps, start=step, log_every=config.run.log_every
@@ -130,14 +133,22 @@ def _train_step(config: TrainConfig, session: Session, learner: Learner, step: i
     )
     rolled_out = time.perf_counter()
     metrics = _rollout_metrics(collected, config)
+    sampler = session.sampler
+    if isinstance(sampler, EngineSampler):
+        sampler.release()
+        metrics["rollout/engine_restarts"] = sampler.restarts
     if collected.kept:
         batch = make_batch(collected.kept, config.rollout, pad_id=session.pad_id)
         metrics |= learner.step(batch)
+    updated = time.perf_counter()
+    if isinstance(sampler, WeightReceiver):
+        sampler.load_weights(session.model.state_dict().items(), version=learner.optimizer_steps)
+        metrics["time/sync"] = time.perf_counter() - updated
     ended = time.perf_counter()
     tokens = sum(len(c.token_ids) for g in collected.generated for c in g.completions)
     metrics |= {
         "time/rollout": rolled_out - began,
-        "time/update": ended - rolled_out,
+        "time/update": updated - rolled_out,
         "time/step": ended - began,
         "speed/tokens_per_s": tokens / (ended - began),
         "memory/peak_mb": _peak_memory_mb(learner.device),

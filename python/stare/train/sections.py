@@ -109,7 +109,7 @@ class RolloutConfig:
     """Sampling and dynamic sampling (groups whose rewards are all equal carry no gradient)."""
 
     sampler: str = "transformers"
-    """`transformers` or the import path of `(model, tokenizer, device) -> Sampler`."""
+    """`transformers`, `vllm` or the import path of `(model, tokenizer, device) -> Sampler`."""
     prompts_per_step: int = 64
     """Groups wanted in a training batch."""
     group_size: int = 8
@@ -139,7 +139,7 @@ class RolloutConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        _import_path("sampler", self.sampler, plain=("transformers",))
+        _import_path("sampler", self.sampler, plain=("transformers", "vllm"))
         interval("prompts_per_step", self.prompts_per_step, 1)
         interval("group_size", self.group_size, 2)
         interval("max_prompt_tokens", self.max_prompt_tokens, 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from stare.errors import ConfigError, DataError
+from stare.errors import ConfigError, DataError, MissingExtraError
 from stare.rollout.sampler import Sampler
 from stare.train.collect import RewardFn
 from stare.train.config import TrainConfig
@@ -119,6 +119,66 @@ def _load_problems(config: TrainConfig) -> tuple[list[Problem], list[Problem]]:
     return load_problems(data.path), held_out
 
 
+def _make_sampler(config: TrainConfig, model: Any, tokenizer: Any, device: torch.device) -> Sampler:
+    rollout = config.rollout
+    if rollout.sampler == "transformers":
+        from stare.rollout.hf import TransformersSampler
+
+        return TransformersSampler(
+            model,
+            tokenizer,
+            device,
+            max_prompt_tokens=rollout.max_prompt_tokens,
+            autocast_dtype=torch.bfloat16 if config.model.dtype == "bfloat16" else None,
+        )
+    if rollout.sampler == "vllm":
+        return _make_vllm(config, model, tokenizer, device)
+    made: Sampler = load_object(rollout.sampler, "rollout.sampler")(model, tokenizer, device)
+    return made
+
+
+def _make_vllm(config: TrainConfig, model: Any, tokenizer: Any, device: torch.device) -> Sampler:
+    from importlib.util import find_spec
+
+    from stare.rollout.vllm import VllmSampler, engine_arguments
+
+    rollout, vllm = config.rollout, config.vllm
+    if find_spec("vllm") is None:
+        raise MissingExtraError("vllm", "vllm", "rollout.sampler='vllm'")
+    if not hasattr(model, "save_pretrained"):
+        raise ConfigError(
+            f"rollout.sampler='vllm' needs a Hugging Face model, got {type(model).__name__}\n"
+            "hint: rollout.sampler takes the import path of a sampler of your own"
+        )
+    if vllm.sleep and device.type != "cuda":
+        raise ConfigError(
+            f"vllm.sleep=true needs CUDA, and the run is on {device.type}\nhint: vllm.sleep=false"
+        )
+    context = model.config.get_text_config().max_position_embeddings
+    needed = rollout.max_prompt_tokens + rollout.max_response_tokens
+    arguments = engine_arguments(
+        max_model_len=min(context, needed),
+        dtype=config.model.dtype if vllm.dtype == "auto" else vllm.dtype,
+        cuda=device.type == "cuda",
+        tensor_parallel_size=vllm.tensor_parallel_size,
+        gpu_memory_utilization=vllm.gpu_memory_utilization,
+        enforce_eager=vllm.enforce_eager,
+        sleep=vllm.sleep,
+        extra=vllm.extra,
+    )
+    return VllmSampler(
+        model,
+        tokenizer,
+        arguments,
+        in_memory=vllm.weights == "memory",
+        sleep=vllm.sleep,
+        start_timeout_s=vllm.start_timeout_s,
+        timeout_s=vllm.timeout_s,
+        max_restarts=vllm.max_restarts,
+        max_prompt_tokens=rollout.max_prompt_tokens,
+    )
+
+
 def build_session(config: TrainConfig, device: torch.device) -> Session:
     """Load the model and the data and connect them.
 
@@ -137,18 +197,7 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
     torch.manual_seed(config.run.seed)
     model, tokenizer = _load_model(config, device)
 
-    if config.rollout.sampler == "transformers":
-        from stare.rollout.hf import TransformersSampler
-
-        sampler: Sampler = TransformersSampler(
-            model,
-            tokenizer,
-            device,
-            max_prompt_tokens=config.rollout.max_prompt_tokens,
-            autocast_dtype=torch.bfloat16 if config.model.dtype == "bfloat16" else None,
-        )
-    else:
-        sampler = load_object(config.rollout.sampler, "rollout.sampler")(model, tokenizer, device)
+    sampler = _make_sampler(config, model, tokenizer, device)
 
     if config.reward.function == "math":
         from stare.verify import math_reward

@@ -1,0 +1,42 @@
+"""How far the sampler's log-probabilities are from the trainer's, for the same weights and tokens.
+
+B responses, T positions.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["mismatch"]
+
+_FAR = 0.6931471805599453
+"""ln 2: a ratio outside [1/2, 2]."""
+
+
+def mismatch(trainer_BT: Tensor, sampler_BT: Tensor, mask_BT: Tensor) -> dict[str, float]:
+    """Figures over the tokens under the mask, with r = exp(trainer - sampler) of each.
+
+    Args:
+        trainer_BT: log-probabilities by the trainer's forward, nats.
+        sampler_BT: those that the sampler reported when it drew the tokens.
+        mask_BT: tokens that count.
+
+    Returns:
+        `mean_abs` and `max_abs` of ln r, and `far_frac`, the share of tokens with r outside
+        [1/2, 2]; nothing where no token counts. (`kl/rollout` comes with the loss.)
+
+    Example:
+        >>> one = torch.zeros(1, 2)
+        >>> figures = mismatch(torch.tensor([[0.0, 1.0]]), one, one == 0)
+        >>> figures["mismatch/mean_abs"], figures["mismatch/far_frac"]
+        (0.5, 0.5)
+    """
+    log_r = (trainer_BT - sampler_BT).detach()[mask_BT].double()
+    if not len(log_r):
+        return {}
+    size = log_r.abs()
+    mean, largest, far = torch.stack(
+        [size.mean(), size.max(), (size > _FAR).double().mean()]
+    ).tolist()
+    return {"mismatch/mean_abs": mean, "mismatch/max_abs": largest, "mismatch/far_frac": far}
