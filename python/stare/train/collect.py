@@ -13,7 +13,7 @@ from stare.errors import DataError
 from stare.rollout.sampler import Sampler, SamplingParams
 from stare.seeds import derive_seed
 from stare.train.config import RewardConfig, RolloutConfig
-from stare.train.data import ProblemStream
+from stare.train.data import ProblemSource
 from stare.types import Completion, Problem
 
 __all__ = ["Collected", "Group", "RewardFn", "collect", "overlong_penalty", "sample_groups"]
@@ -123,7 +123,7 @@ def _why_no_signal(group: Group) -> str:
 
 
 def collect(
-    stream: ProblemStream,
+    stream: ProblemSource,
     render: Callable[[Sequence[Problem]], list[str]],
     sampler: Sampler,
     reward_fn: RewardFn,

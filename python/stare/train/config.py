@@ -83,8 +83,10 @@ class TrainConfig:
         _check_json("data.extra", self.data.extra)
         if self.model.path is None and self.model.factory is None:
             raise ConfigError("model.path is not set, nor is model.factory; one of them is needed")
-        if self.data.path is None and self.data.factory is None:
-            raise ConfigError("data.path is not set, nor is data.factory; one of them is needed")
+        if self.data.path is None and self.data.factory is None and not self.data.sources:
+            raise ConfigError(
+                "data.path is not set, nor is data.factory or data.sources; one of them is needed"
+            )
         sequences = rollout.prompts_per_step * rollout.group_size
         if optim.mini_batches > sequences:
             raise ConfigError(

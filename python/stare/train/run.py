@@ -51,6 +51,8 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
         step = 0
         try:
             session = build_session(config, device)
+            if session.data_report is not None:
+                session.data_report.write(folder.path / "data")
             learner = Learner(session.model, config, device)
             store = CheckpointStore(
                 folder.checkpoints_path, keep=config.run.keep_checkpoints, fsync=config.run.fsync

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from stare.coerce import check_fields, interval
 from stare.config import StareConfig
 from stare.errors import ConfigError
+from stare.train.sections_data import MixingFields, check_mixing
 
 __all__ = [
     "BOXED_PROMPT",
@@ -72,8 +73,8 @@ class ModelConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataConfig:
-    """The problems: `path` (JSONL of {id?, problem, answer}) or `factory`, one of the two."""
+class DataConfig(MixingFields):
+    """The problems: `path` (JSONL of {id?, problem, answer}), `factory` or `sources`."""
 
     path: str | None = None
     """JSONL of training problems."""
@@ -102,6 +103,7 @@ class DataConfig:
             raise ConfigError(
                 f"prompt_template must contain {{problem}}, got {self.prompt_template!r}"
             )
+        check_mixing(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,16 @@ from stare.rollout.sampler import Sampler
 from stare.train.collect import RewardFn
 from stare.train.config import TrainConfig
 from stare.train.data import (
+    ProblemSource,
     ProblemStream,
     check_prompt_lengths,
     load_problems,
     render_prompts,
 )
+from stare.train.mixing.prepare import Prepared, prepare
+from stare.train.mixing.prompts import keep_short_prompts, prompt_lengths
+from stare.train.mixing.report import DataReport
+from stare.train.mixing.stream import MixedStream
 from stare.types import Problem
 
 __all__ = ["Session", "build_session", "load_object", "pick_device"]
@@ -34,8 +39,10 @@ class Session:
     sampler: Sampler
     reward_fn: RewardFn
     render: Callable[[Sequence[Problem]], list[str]]
-    stream: ProblemStream
+    stream: ProblemSource
     held_out: list[Problem]
+    data_report: DataReport | None = None
+    """What became of the rows of `data.sources`."""
 
 
 def load_object(path: str, key: str) -> Any:
@@ -119,6 +126,12 @@ def _load_problems(config: TrainConfig) -> tuple[list[Problem], list[Problem]]:
     return load_problems(data.path), held_out
 
 
+def _mix(config: TrainConfig) -> Prepared:
+    data = config.data
+    held_out = load_problems(data.eval_path) if data.eval_path is not None else None
+    return prepare(data, seed=config.run.seed, held_out=held_out)
+
+
 def build_session(config: TrainConfig, device: torch.device) -> Session:
     """Load the model and the data and connect them.
 
@@ -126,13 +139,18 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
         ConfigError: something named by the configuration cannot be loaded.
         DataError: a data file is not usable.
     """
-    train, held_out = _load_problems(config)
+    mixed = _mix(config) if config.data.sources else None
+    if mixed is not None:
+        train, held_out = [p for ps in mixed.sets.values() for p in ps], mixed.held_out
+    else:
+        train, held_out = _load_problems(config)
     if not train:
         raise DataError("the training set is empty")
     if config.eval.every and not held_out:
         raise ConfigError(
             f"eval.every={config.eval.every}, but there are no held-out problems\n"
             "hint: set data.eval_path, or eval.every=0"
+            + (", or data.held_out" if mixed is not None else "")
         )
     torch.manual_seed(config.run.seed)
     model, tokenizer = _load_model(config, device)
@@ -168,6 +186,11 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
     context = getattr(getattr(model, "config", None), "max_position_embeddings", None)
     longest = config.rollout.max_prompt_tokens
     longest = longest if context is None else min(longest, context - 1)
+    if mixed is not None:
+        if config.data.long_prompts == "drop":
+            mixed = keep_short_prompts(mixed, render, tokenizer, longest)
+            train = [p for ps in mixed.sets.values() for p in ps]
+        mixed.report.lengths = prompt_lengths(mixed, render, tokenizer)
     for problems in (train, held_out):
         check_prompt_lengths(problems, render(problems), tokenizer, longest)
     # Padding is masked by length, never by id: any token of the vocabulary will do.
@@ -178,6 +201,11 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
         sampler=sampler,
         reward_fn=reward_fn,
         render=render,
-        stream=ProblemStream(train, seed=config.run.seed, shuffle=config.data.shuffle),
+        stream=ProblemStream(train, seed=config.run.seed, shuffle=config.data.shuffle)
+        if mixed is None
+        else MixedStream(
+            mixed.sets, mixed.weights, seed=config.run.seed, shuffle=config.data.shuffle
+        ),
         held_out=held_out[: config.eval.problems],
+        data_report=None if mixed is None else mixed.report,
     )
