@@ -98,7 +98,7 @@ class MixingFields:
     """Data sets to mix, `[[data.sources]]`; an earlier one keeps a problem that a later repeats."""
     dedup: Literal["near", "exact", "off"] = "near"
     """Repeated problems: also those nearly the same, those with the same normal form, or kept."""
-    near_threshold: float = 0.8
+    near_threshold: float = 0.7
     """Jaccard similarity of the shingle sets from which two problems with equal numbers repeat."""
     shingle: int = 3
     """Tokens of a shingle."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from stare.train.mixing.answers import same_answer
 from stare.train.mixing.benchmarks import BenchmarkProblem
 from stare.train.mixing.duplicates import Match
+from stare.train.mixing.files import write_text
 from stare.train.sections_data import MixingFields
 from stare.types import Problem
 
@@ -135,10 +135,10 @@ class DataReport:
         Each is written under another name and renamed; equal data gives equal bytes.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(folder / "report.json", json.dumps(self.summary(), indent=2) + "\n")
-        _replace(folder / "contamination.jsonl", _lines(self.contamination))
-        _replace(folder / "duplicates.jsonl", _lines(self.duplicates))
-        _replace(folder / "dropped.jsonl", _lines(self.rejected))
+        write_text(folder / "report.json", json.dumps(self.summary(), indent=2) + "\n")
+        write_text(folder / "contamination.jsonl", _lines(self.contamination))
+        write_text(folder / "duplicates.jsonl", _lines(self.duplicates))
+        write_text(folder / "dropped.jsonl", _lines(self.rejected))
 
 
 def histogram(lengths: Iterable[int]) -> list[int]:
@@ -156,9 +156,3 @@ def histogram(lengths: Iterable[int]) -> list[int]:
 
 def _lines(rows: Iterable[Any]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8", errors="replace")
-    temporary.replace(path)
