@@ -30,7 +30,7 @@ _SYMBOLS = str.maketrans(
     {
         "\u2212": "-", "\u2013": "-", "\u2014": "-", "\u00d7": "*", "·": "*", "⋅": "*", "÷": "/",
         "≤": " \\le ", "≥": " \\ge ", "≠": " \\ne ", "π": " \\pi ", "√": " \\sqrt ",
-        "∞": " \\infty ", "°": " degrees ", "∠": " \\angle ", "△": " \\triangle ", "∈": " \\in ",
+        "∞": " \\infty ", "°": " \\degree ", "∠": " \\angle ", "△": " \\triangle ", "∈": " \\in ",
         "\u2019": "'", "\u2018": "'",
     }
 )  # fmt: skip
@@ -57,8 +57,13 @@ _WRAPPER = re.compile(
 _ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}(?:\[[^\]]*\])?")
 _FRACTION = re.compile(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\d))\s*(?:\{([^{}]*)\}|(\d))")
 _GROUPED = re.compile(r"(?<![\d.])(\d{1,3})((?:(?:\{,\}|\\,|,)\d{3})+)(?![\d])")
-_MATH = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-_RUN = re.compile(r"\\[a-zA-Z]+|[a-zA-Z]{2,}")
+# Bounded, so that a text full of openings costs no square of its length.
+_MATH = re.compile(
+    r"\$\$(.{1,2000}?)\$\$|\$(.{1,2000}?)\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.DOTALL
+)
+_DEGREES = re.compile(r"\^\s*\{?\s*\\circ\s*\}?")
+_WORD = "\x01"  # marks the words of a \text inside a formula, which are no products of variables
+_RUN = re.compile(rf"\\[a-zA-Z]+|{_WORD}[a-zA-Z]+|[a-zA-Z]{{2,}}")
 _UPPER = re.compile(r"(?<![a-zA-Z\\])[A-Z]{2,5}(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\d+(?:\.\d+)?|[^\W\d_]+|\.\.\.|[*/+\-=<>|^%!]")
 _MAX_CHARS = 20_000
@@ -76,20 +81,25 @@ def tokens(text: str) -> list[str]:
         >>> tokens("There are 1,000 cats.")
         ['there', 'are', '1000', 'cats']
     """
-    text = text[:_MAX_CHARS].translate(_SUPERSCRIPTS).translate(_SYMBOLS)
+    text = text[:_MAX_CHARS].replace(_WORD, " ").translate(_SUPERSCRIPTS).translate(_SYMBOLS)
     text = unicodedata.normalize("NFKC", text)
     if "\\" in text:
-        text = _WRAPPER.sub(r" \1 ", text)
+        text = _WRAPPER.sub(_marked, text)
+        text = _DEGREES.sub(r" \\degree ", text)
         text = _ENVIRONMENT.sub(" ", text)
         for _ in range(_NESTING):
             text, changed = _FRACTION.subn(_over, text)
             if not changed:
                 break
     text = _GROUPED.sub(_ungrouped, text)
-    text = _MATH.sub(_letters_apart, text)
+    text = _MATH.sub(_letters_apart, text).replace(_WORD, "")
     text = _UPPER.sub(lambda m: " ".join(m[0]), text)
     found = (_SAME.get(t, t) for t in _TOKEN.findall(text))
     return [t.lower() for t in found if t not in _NOTHING]
+
+
+def _marked(match: re.Match[str]) -> str:
+    return f" {re.sub('[a-zA-Z]+', lambda word: _WORD + word[0], match[1])} "
 
 
 def _over(match: re.Match[str]) -> str:
@@ -109,7 +119,7 @@ def _letters_apart(match: re.Match[str]) -> str:
 
 def _spaced(match: re.Match[str]) -> str:
     run = match[0]
-    return f"{run} " if run.startswith("\\") else " ".join(run)
+    return f"{run} " if run[0] in ("\\", _WORD) else " ".join(run)
 
 
 def exact_key(words: Sequence[str]) -> bytes:
