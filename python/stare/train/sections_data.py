@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -9,6 +10,8 @@ from stare.coerce import check_fields, interval
 from stare.errors import ConfigError
 
 __all__ = ["MixingFields", "SourceConfig", "check_mixing"]
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,10 @@ class SourceConfig:
             )
         interval("weight", self.weight, 0, open_low=True)
         interval("limit", self.limit, 1)
+        if self.name is not None and not _NAME.fullmatch(self.name):
+            raise ConfigError(
+                f"name must be letters, digits, '.', '_' and '-', at most 64, got {self.name!r}"
+            )
         for name in ("problem", "answer"):
             if not getattr(self, name):
                 raise ConfigError(f"{name} must be the name of a field, got ''")
@@ -87,7 +94,8 @@ class SourceConfig:
         if self.name or self.entry:
             return str(self.name or self.entry)
         place = str(self.hub or self.path).rstrip("/").rpartition("/")[2]
-        return place.rpartition(".")[0] or place
+        stem = place if self.hub else place.rpartition(".")[0] or place
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:64].strip("-") or "data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
