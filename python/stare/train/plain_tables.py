@@ -24,12 +24,15 @@ def print_table(
         left: the first so many columns are aligned left, the others right.
     """
     if sys.stdout.isatty():
-        table = Table(title=title, title_justify="left", title_style="bold")
+        table = Table()
         for i, name in enumerate(columns):
             table.add_column(name, justify="left" if i < left else "right", overflow="fold")
         for row in rows:
             table.add_row(*[Text(cell) for cell in row])
-        Console(file=sys.stdout).print(table)
+        console = Console(file=sys.stdout)
+        # A title of the table itself would be folded to the table's width.
+        console.print(Text(title, style="bold"))
+        console.print(table)
         return
     widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
     print(title)

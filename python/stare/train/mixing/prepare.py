@@ -117,7 +117,7 @@ def _read(
             _check_fields(row, source, where)
         try:
             if source.where and not matches(row, source.where):
-                counts.count("where")
+                counts.count("where", [where])
                 continue
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
@@ -129,9 +129,9 @@ def _read(
             report.drop(name, "no-answer", [where])
             continue
         text, found = unwrapped(text, source)
-        if not found:
-            counts.note("prompt prefix or suffix not there")
         problem = Problem(id=f"{name}/{_identity(row, source, number)}", problem=text, answer=gold)
+        if not found:
+            counts.note("prompt prefix or suffix not there", problem.id)
         # One set repeats each row a hundred times: the raw text is recognised before it is parsed.
         quick = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
         first = raw.get(quick)
@@ -187,11 +187,11 @@ def _checkable(items: list[_Item], data: MixingFields, report: DataReport) -> li
     for item, kind in zip(items, kinds, strict=True):
         counts = report.sources[item.source]
         if kind.multi_part:
-            counts.note("several parts")
+            counts.note("several parts", item.problem.id)
         if kind.problem == "ok":
             kept.append(item)
         elif data.answers == "any":
-            counts.note(kind.problem)
+            counts.note(kind.problem, item.problem.id)
             kept.append(item)
         else:
             report.drop(item.source, kind.problem, [item.problem.id])
@@ -221,7 +221,7 @@ def _clean(
             removed.add(match.index)
             report.drop(item.source, "contaminated", [item.problem.id])
         else:
-            report.sources[item.source].note("contaminated")
+            report.sources[item.source].note("contaminated", item.problem.id)
     return [item for i, item in enumerate(items) if i not in removed]
 
 
@@ -250,8 +250,10 @@ def _unrepeated(items: list[_Item], data: MixingFields, report: DataReport) -> l
         report.duplicate(
             item.source, item.problem, items[match.other].problem, "near", match.similarity
         )
-    for index in differ - removed:
-        report.sources[items[index].source].note("near another problem with another answer, kept")
+    for index in sorted(differ - removed):
+        report.sources[items[index].source].note(
+            "near another problem with another answer, kept", items[index].problem.id
+        )
     return [item for i, item in enumerate(items) if i not in removed]
 
 

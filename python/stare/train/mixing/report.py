@@ -39,13 +39,18 @@ class SourceCounts:
     examples: dict[str, list[str]] = field(default_factory=dict)
     """Reason -> the first few ids."""
 
-    def count(self, reason: str, rows: int = 1) -> None:
+    def count(self, reason: str, ids: Sequence[str]) -> None:
         """Count dropped rows."""
-        self.dropped[reason] = self.dropped.get(reason, 0) + rows
+        self._add(self.dropped, reason, ids)
 
-    def note(self, what: str) -> None:
+    def note(self, what: str, identity: str) -> None:
         """Count a row that is kept and worth a look."""
-        self.noted[what] = self.noted.get(what, 0) + 1
+        self._add(self.noted, what, [identity])
+
+    def _add(self, table: dict[str, int], reason: str, ids: Sequence[str]) -> None:
+        table[reason] = table.get(reason, 0) + len(ids)
+        kept = self.examples.setdefault(reason, [])
+        kept += ids[: max(0, _EXAMPLES - len(kept))]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,10 +79,7 @@ class DataReport:
 
     def drop(self, source: str, reason: str, ids: Sequence[str]) -> None:
         """Count rows as dropped, remember which."""
-        counts = self.sources[source]
-        counts.count(reason, len(ids))
-        kept = counts.examples.setdefault(reason, [])
-        kept += ids[: max(0, _EXAMPLES - len(kept))]
+        self.sources[source].count(reason, ids)
         self.rejected += [{"source": source, "reason": reason, "id": i} for i in ids]
 
     def duplicate(
@@ -86,7 +88,7 @@ class DataReport:
         """Count a repeated problem; list it unless it is an exact copy with the same answer."""
         agree = same_answer(problem.answer, first.answer)
         reason = "near-duplicate" if kind == "near" else "duplicate"
-        self.sources[source].count(reason if agree else f"{reason}, other answer")
+        self.sources[source].count(reason if agree else f"{reason}, other answer", [problem.id])
         if kind == "near" or not agree:
             self.duplicates.append(
                 {
