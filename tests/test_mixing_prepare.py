@@ -394,6 +394,8 @@ def test_answers_that_cannot_be_checked() -> None:
         ("Is it so?", "The statement is proven", "proof", False),
         ("Which ones?", "those that divide both numbers", "unreadable-answer", False),
         ("Which n?", "n=2k for all k", "unreadable-answer", False),
+        ("Which order?", "pq - p - q", "ok", False),
+        ("How many?", "2^{2^n}", "ok", False),
         ("(a) How many? (b) Which?", "(a) 3 (b) 4", "ok", True),
         ("(i) x? (ii) y?", "3", "ok", True),
     ]

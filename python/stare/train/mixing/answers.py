@@ -25,7 +25,7 @@ _PROOF_ANSWER = re.compile(
 )
 _PARTS = re.compile(r"(?:^|\W)\(?(?:a|i|1)\)\s.*(?:\W)\(?(?:b|ii|2)\)\s", re.DOTALL)
 _WRAPPED = re.compile(r"\\(?:text|mathrm|textbf|mathbf)\s*\{([^{}]*)\}")
-_WORDS = re.compile(r"[A-Za-z][A-Za-z' -]*")
+_WORDS = re.compile(r"[A-Za-z]+(?:[ '-][A-Za-z]+)*")
 _FEW_WORDS = 3
 
 
@@ -59,7 +59,7 @@ def answer_kinds(problems: Sequence[str], golds: Sequence[str]) -> list[AnswerKi
     grades = grade_batch([r"\boxed{0}"] * len(golds), list(golds), fallback=False)
     kinds = []
     for text, gold, graded in zip(problems, golds, grades, strict=True):
-        readable = graded.reason not in ("gold-unparsed", "limit") and not _sentence(gold)
+        readable = graded.reason != "gold-unparsed" and not _sentence(gold)
         proof = bool(_PROOF_ANSWER.search(gold)) or (
             bool(_PROOF.match(text) or _PROOF_TASK.search(text)) and not _value(gold, readable)
         )
