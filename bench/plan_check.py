@@ -101,11 +101,11 @@ def main() -> None:
     print("| update | peak, GiB | plan, GiB | peak / plan | the plan's parts, GiB |")
     print("|---|---|---|---|---|", flush=True)
     for words in (
-        ("float32", "no", "8", "1", "512"),
-        ("float32", "no", "8", "4", "512"),
-        ("float32", "yes", "8", "4", "512"),
-        ("bfloat16", "no", "8", "4", "512"),
-        ("bfloat16", "yes", "8", "4", "512"),
+        ("float32", "no", "4", "1", "256"),
+        ("float32", "no", "4", "4", "256"),
+        ("float32", "yes", "4", "4", "256"),
+        ("bfloat16", "no", "4", "4", "256"),
+        ("bfloat16", "yes", "4", "4", "256"),
     ):
         command = [sys.executable, "-W", "ignore", __file__, args.folder, "--arm", *words]
         subprocess.run(command, check=True)

@@ -19,6 +19,10 @@ SAME = [
     (r"$\text{the } n\text{th}$ one", "the n th one"),
     ("it is 90° wide", r"it is $90^\circ$ wide"),
     ("Triangle ABC", "triangle $ABC$"),
+    (r"$\frac{a+b}{2}$", "(a+b)/2"),
+    (r"$x_{1}^{2+y}$", "$x_1^(2+y)$"),
+    (r"$f^{\prime}(x)$", "f^'(x)"),
+    ("\u6c42 $x$\u3002", "\u6c42x"),
     (r"\begin{align*} x+y \end{align*}", "$x+y$"),
     ("“Why?” \u2212 he said", "Why - he said"),
 ]
@@ -39,6 +43,11 @@ def test_spellings_of_one_statement_have_one_key(a: str, b: str) -> None:
         ("How many $a<b$?", "How many $a>b$?"),
         ("1, 234", "1234"),
         (r"$\sin x$", r"$\cos x$"),
+        ("Compute $(2+3)*4$", "Compute $2+3*4$"),
+        ("Compute $2^{3+4}$", "Compute $2^3+4$"),
+        (r"$\frac{1+2}{3}$", r"$1+\frac{2}{3}$"),
+        ("Find $f'(2)$", "Find $f(2)$"),
+        ("on $[0,1)$", "on $(0,1]$"),
     ],
 )
 def test_other_statements_have_other_keys(a: str, b: str) -> None:

@@ -310,6 +310,7 @@ def test_real_parquet_through_datasets(tmp_path: Path) -> None:
     ("lines", "words"),
     [
         (['{"problem": "a"'], r"a.jsonl:1: not valid JSON"),
+        (['{"problem": "a", "answer": NaN}'], "NaN is not a JSON number"),
         ([row("a"), "[1]"], r"a.jsonl:2: expected a JSON object, got list"),
         (
             [{"question": "a", "answer": "1"}],

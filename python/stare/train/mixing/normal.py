@@ -4,9 +4,11 @@ Copies of a problem differ in white space, letter case, LaTeX spelling (`\dfrac`
 `\(`, `\le`), Unicode (`×`, `²`), the grouping of digits (`1,000`) and punctuation. None of that is
 kept. Two forms are made from one list of tokens:
 
-- the exact key: all tokens in order; equal keys are equal problems;
-- the near form: every single letter becomes one and the same token, so that renamed variables
-  disappear. It says nothing about which letter is asked for, so it only ever finds candidates.
+- the exact key: all tokens in order, brackets included (`{2}` is `2`, other braces are brackets);
+  equal keys are equal problems;
+- the near form: no brackets, and every single letter becomes one and the same token, so that
+  renamed variables disappear. It says nothing about which letter is asked for, so it only ever
+  finds candidates.
 
 Normal forms are for identity only. Nothing here decides whether an answer is right.
 """
@@ -39,7 +41,7 @@ _SAME = {
     "\\leqslant": "\\le", "\\geq": "\\ge", "\\geqslant": "\\ge", "\\neq": "\\ne",
     "\\cdot": "*", "\\times": "*", "\\ast": "*", "\\div": "/", "\\degree": "degrees",
     "\\circ": "degrees", "\\ldots": "...", "\\dots": "...", "\\cdots": "...", "\\lvert": "|",
-    "\\rvert": "|", "\\vert": "|", "\\mid": "|", "\\lbrace": "{", "\\rbrace": "}",
+    "\\rvert": "|", "\\vert": "|", "\\mid": "|", "\\lt": "<", "\\gt": ">", "\\prime": "'",
     "\\varphi": "\\phi", "\\varepsilon": "\\epsilon", "\\percent": "%", "\\to": "\\rightarrow",
 }  # fmt: skip
 _NOTHING = frozenset(
@@ -65,7 +67,12 @@ _DEGREES = re.compile(r"\^\s*\{?\s*\\circ\s*\}?")
 _WORD = "\x01"  # marks the words of a \text inside a formula, which are no products of variables
 _RUN = re.compile(rf"\\[a-zA-Z]+|{_WORD}[a-zA-Z]+|[a-zA-Z]{{2,}}")
 _UPPER = re.compile(r"(?<![a-zA-Z\\])[A-Z]{2,5}(?![a-zA-Z])")
-_TOKEN = re.compile(r"\\[a-zA-Z]+|\d+(?:\.\d+)?|[^\W\d_]+|\.\.\.|[*/+\-=<>|^%!]")
+# Chinese and Japanese have no spaces: a character is a token.
+_TOKEN = re.compile(
+    r"\\[a-zA-Z]+|\d+(?:\.\d+)?|[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+"
+    r"|\.\.\.|'(?![a-zA-Z])|[*/+\-=<>|^%!(){}\[\]]"
+)
+_BRACKETS = frozenset("()[]")
 _MAX_CHARS = 20_000
 _NESTING = 4
 
@@ -95,7 +102,20 @@ def tokens(text: str) -> list[str]:
     text = _MATH.sub(_letters_apart, text).replace(_WORD, "")
     text = _UPPER.sub(lambda m: " ".join(m[0]), text)
     found = (_SAME.get(t, t) for t in _TOKEN.findall(text))
-    return [t.lower() for t in found if t not in _NOTHING]
+    return _grouped([t.lower() for t in found if t not in _NOTHING])
+
+
+def _grouped(words: list[str]) -> list[str]:
+    """Braces around one token vanish, others are brackets: `x^{2}` is `x^2`, not `2^{3+4}`."""
+    out: list[str] = []
+    for word in words:
+        if word == "}" and len(out) > 1 and out[-2] == "{" and out[-1] not in "{}":
+            out[-2:] = out[-1:]
+        elif word == "}" and out and out[-1] == "{":
+            out.pop()
+        else:
+            out.append(word)
+    return ["(" if w == "{" else ")" if w == "}" else w for w in out]
 
 
 def _marked(match: re.Match[str]) -> str:
@@ -104,7 +124,7 @@ def _marked(match: re.Match[str]) -> str:
 
 def _over(match: re.Match[str]) -> str:
     above, below = match[1] or match[2] or "", match[3] or match[4] or ""
-    return f" {above}/{below} "
+    return f" {{{above}}}/{{{below}}} "
 
 
 def _ungrouped(match: re.Match[str]) -> str:
@@ -128,13 +148,17 @@ def exact_key(words: Sequence[str]) -> bytes:
 
 
 def near_tokens(words: Sequence[str]) -> list[str]:
-    """The tokens with every single letter made the same.
+    """The tokens without brackets, and with every single Latin letter made the same.
 
     Example:
         >>> near_tokens(tokens("Solve $x+y=3$")) == near_tokens(tokens("Solve $a+b=3$"))
         True
     """
-    return [VARIABLE if len(w) == 1 and w.isalpha() else w for w in words]
+    return [
+        VARIABLE if len(w) == 1 and w.isascii() and w.isalpha() else w
+        for w in words
+        if w not in _BRACKETS
+    ]
 
 
 def numbers(words: Sequence[str]) -> tuple[str, ...]:

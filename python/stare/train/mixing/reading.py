@@ -117,9 +117,13 @@ def json_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _loads(text: str, where: str) -> Any:
     try:
-        return json.loads(text, parse_float=WrittenFloat)
+        return json.loads(text, parse_float=WrittenFloat, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not valid JSON: {error}") from None
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _object(row: Any, where: str) -> Mapping[str, Any]:
