@@ -143,7 +143,7 @@ def main() -> None:
     ended = time.process_time()
     mean = sum(map(len, documents)) / len(documents)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"\n{len(crowd)} problems of {mean:.0f} tokens, CPU seconds of one core, peak {peak:.0f} MiB:")
+    print(f"\n{len(crowd)} problems of {mean:.0f} tokens, CPU time, peak {peak:.0f} MiB:")
     print(f"tokens {tokenised - began:.1f} s")
     print(f"near duplicates {joined - tokenised:.1f} s, {len(near)} found")
     print(f"against {len(bench)} benchmark problems {ended - joined:.1f} s, {len(found)} found")
