@@ -157,6 +157,9 @@ def test_more_gpus_offloading_and_chunks_need_less() -> None:
     assert off.concurrent_sequences > plan.concurrent_sequences
     chunked = plan_memory(config(), MATH_7B, Layout(gpus=8, logits_chunk=1024))
     assert chunked.update["logits"] < plan.update["logits"] / 5
+    own = plan_memory(config(), MATH_7B, Layout(gpus=8, engine="transformers"))
+    assert own.rollout["weights that generate"] == 2 * MATH_7B.parameters
+    assert own.kv_per_sequence == plan.kv_per_sequence
     alone = plan_memory(config(), MATH_7B, Layout())
     assert not alone.fits
     assert alone.update_total > 16 * MATH_7B.parameters

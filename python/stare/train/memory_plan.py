@@ -63,6 +63,8 @@ class MemoryPlan:
     """Key-value cache of one sequence of full length, on one GPU of its engine."""
     host: int
     """Host memory of all ranks together, for what is offloaded."""
+    loading: int
+    """Host memory of all ranks together while each reads the model in float32."""
 
     @property
     def budget(self) -> int:
@@ -176,7 +178,10 @@ def plan_memory(config: TrainConfig, shape: ModelShape, layout: Layout) -> Memor
         held["engine weights"] = 2 * n // layout.tensor_parallel
         kv_element, kv_shards = 2, min(layout.tensor_parallel, shape.kv_heads)
     else:
-        held["gathered weights"] = _gathered(shape, layout.gpus, element)
+        # Sharded weights are gathered into a whole copy that generates and is dropped afterwards;
+        # on one GPU autocast makes the 16-bit copies that `_gathered` counts.
+        whole_copy = _gathered(shape, 1, element) if layout.gpus == 1 else element * n
+        held["weights that generate"] = whole_copy
         kv_element, kv_shards = element, 1
     held["runtime"] = _runtime(held)
     return MemoryPlan(
@@ -188,6 +193,7 @@ def plan_memory(config: TrainConfig, shape: ModelShape, layout: Layout) -> Memor
         rollout=held,
         kv_per_sequence=-(-shape.kv_bytes_per_token(kv_element) * sequence // kv_shards),
         host=2 * shard * layout.gpus if layout.offload_optimizer else 0,
+        loading=_WEIGHT * n * layout.gpus,
     )
 
 

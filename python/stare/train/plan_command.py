@@ -81,6 +81,7 @@ def _print(plan: MemoryPlan, config: TrainConfig) -> None:
         ["engines", f"{engines} of {layout.tensor_parallel} GPUs ({layout.engine})"],
         ["waves of a first round", _waves(asked, fitting * engines)],
         ["host memory for what is offloaded", f"{_gib(plan.host)} GiB"],
+        ["host memory while loading", f"{_gib(plan.loading)} GiB"],
         ["checkpoint on disk", f"{_gib(12 * shape.parameters)} GiB"],
     ]
     print_table("Rollout and files", ["", "value"], facts)
@@ -131,5 +132,6 @@ def _as_json(plan: MemoryPlan) -> dict[str, Any]:
         "kv_bytes_per_sequence": plan.kv_per_sequence,
         "concurrent_sequences": plan.concurrent_sequences,
         "host_bytes": plan.host,
+        "host_loading_bytes": plan.loading,
         "fits": plan.fits,
     }
