@@ -15,14 +15,17 @@ from __future__ import annotations
 import pickle
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed.checkpoint as dcp
 from torch import Tensor
-from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from torch.distributed.checkpoint.metadata import Metadata, StorageMeta, TensorStorageMetadata
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
 
 from stare.errors import RunError
 from stare.train.checkpoint import (
@@ -96,8 +99,8 @@ class ShardedCheckpoints:
     def _write(self, tensors: Mapping[str, Tensor], shards: Path) -> None:
         writer = FileSystemWriter(shards, single_file_per_rank=True, sync_files=self._fsync)
         try:
-            dcp.save(dict(tensors), storage_writer=writer)
-        except dcp.CheckpointException as error:
+            save(dict(tensors), storage_writer=writer)
+        except CheckpointException as error:
             raise RunError(f"checkpoint {shards.parent} could not be written: {error}") from error
 
     def _sums_of_own_files(self, shards: Path) -> dict[str, tuple[int, int]]:
@@ -121,9 +124,9 @@ class ShardedCheckpoints:
             found = [wrong for wrong in ranks.gather(self._damage(path)) if wrong]
             if found:
                 skipped.append(found[0])
-                ranks.first(lambda step=step: store.set_aside(step) if store else None)
+                ranks.first(partial(store.set_aside, step) if store else _nothing)
                 continue
-            state = ranks.together(lambda path=path: read_state(path))
+            state = ranks.together(partial(read_state, path))
             return Checkpoint(step=step, state=state, path=path, skipped=skipped)
         if skipped:
             raise RunError("no intact checkpoint is left:\n" + "\n".join(f"  {s}" for s in skipped))
@@ -156,7 +159,7 @@ class ShardedCheckpoints:
         if _SHARDS not in read_meta(checkpoint.path):
             raise RunError(
                 f"checkpoint {checkpoint.path} is not of a sharded policy\n"
-                "hint: parallel.strategy=none resumes it; `stare-train export` makes a Hugging "
+                "hint: parallel.strategy=single resumes it; `stare-train export` makes a Hugging "
                 "Face folder of it, to start from on several GPUs"
             )
         reader = _Reader(checkpoint.path / _SHARDS)
@@ -167,6 +170,10 @@ class ShardedCheckpoints:
             optimizer.state[parameter] = state
         tensors |= optimizer_tensors(model, optimizer)
         _load(tensors, reader, index, checkpoint.path)
+
+
+def _nothing() -> None:
+    """What ranks do while rank 0 does something."""
 
 
 def model_tensors(model: torch.nn.Module) -> dict[str, Tensor]:
@@ -224,8 +231,8 @@ def _load(
     if extra and any(name.startswith("model.") for name in extra):
         raise RunError(f"checkpoint {path} is of another model: it has {extra[0]}, this one not")
     try:
-        dcp.load(tensors, storage_reader=reader, no_dist=not torch.distributed.is_initialized())
-    except dcp.CheckpointException as error:
+        load(tensors, storage_reader=reader, no_dist=not torch.distributed.is_initialized())
+    except CheckpointException as error:
         raise RunError(f"checkpoint {path} cannot be read: {error}") from error
 
 
@@ -254,8 +261,7 @@ class _Reader(FileSystemReader):
             raise RunError(f"{path} is no index of a checkpoint: {error}") from error
         if not isinstance(metadata, Metadata):
             raise RunError(f"{path} is no index of a checkpoint")
-        if getattr(metadata, "storage_meta", None) is None:
-            metadata.storage_meta = StorageMeta()
+        metadata.storage_meta = metadata.storage_meta or StorageMeta()
         metadata.storage_meta.load_id = self.load_id
         return metadata
 

@@ -92,6 +92,16 @@ def _presets() -> None:
     print("\n".join(preset_names()))
 
 
+def _is_said_by_rank_0(error: StareError) -> bool:
+    """Whether this is one of several ranks, and what is wrong is the same on rank 0."""
+    if os.environ.get("RANK", "0") == "0":
+        return False
+    from stare.errors import ConfigError
+    from stare.train.parallel import PeerError
+
+    return isinstance(error, (ConfigError, PeerError))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the console script; returns the exit code."""
     args = _parser().parse_args(argv)
@@ -107,7 +117,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             _presets()
     except StareError as error:
-        print(f"error: {error}", file=sys.stderr)
+        if not _is_said_by_rank_0(error):
+            print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: --resume continues from the last checkpoint", file=sys.stderr)

@@ -90,10 +90,12 @@ class Ranks:
             PeerError: on the other ranks; an error that is none of ours (a bug) keeps its type
                 and traceback on the rank where it happened.
         """
-        return self.exchange(work)[self.rank]
+        kept: list[T] = []
+        self.exchange(lambda: kept.append(work()))
+        return kept[0]
 
     def exchange(self, work: Callable[[], T]) -> list[T]:
-        """`together`, and the results of all ranks."""
+        """`together`, and the results of all ranks, which must be picklable."""
         if self.size == 1:
             return [work()]
         result: tuple[bool, Any]
@@ -112,7 +114,8 @@ class Ranks:
             if failure is not None and not isinstance(failure, StareError):
                 raise failure
             raise (RunError if self.is_first else PeerError)(message) from failure
-        return [value for _, value in everyone]
+        results: list[Any] = [value for _, value in everyone]
+        return results
 
     def first(self, work: Callable[[], T]) -> T:
         """Run `work` on rank 0 alone; its result on every rank.
@@ -122,7 +125,9 @@ class Ranks:
         """
         if self.size == 1:
             return work()
-        return self.exchange(lambda: work() if self.is_first else None)[0]  # type: ignore[return-value]
+        results: list[Any] = self.exchange(lambda: work() if self.is_first else None)
+        result: T = results[0]
+        return result
 
     def agree(self, name: str, value: Hashable) -> None:
         """Make sure that a value is the same everywhere.
@@ -197,10 +202,10 @@ def check_layout(config: TrainConfig, size: int) -> None:
     Raises:
         ConfigError: the message says what is possible.
     """
-    if config.parallel.strategy == "none":
+    if config.parallel.strategy == "single":
         if size > 1:
             raise ConfigError(
-                f"parallel.strategy='none' is one process, but WORLD_SIZE={size}: the ranks would "
+                f"parallel.strategy='single' is one process, but WORLD_SIZE={size}: the ranks would "
                 "all do the same\nhint: parallel.strategy=fsdp2, or start it without torchrun"
             )
         return
@@ -228,7 +233,7 @@ def start_ranks(config: TrainConfig, device_type: str) -> Iterator[Ranks]:
     """
     rank, size, local_rank = rank_from_environment()
     check_layout(config, size)
-    if config.parallel.strategy == "none":
+    if config.parallel.strategy == "single":
         yield alone
         return
     if device_type == "cuda" and local_rank >= torch.cuda.device_count():
@@ -241,7 +246,9 @@ def start_ranks(config: TrainConfig, device_type: str) -> Iterator[Ranks]:
     # Words between ranks travel through gloo whatever the device; shards through NCCL on CUDA.
     backend = "cpu:gloo,cuda:nccl" if device_type == "cuda" else "gloo"
     # Without torchrun one rank needs nobody to meet: its store is a table in memory.
-    meeting = {"store": dist.HashStore(), "rank": 0, "world_size": 1} if size == 1 else {}
+    meeting: dict[str, Any] = {}
+    if size == 1:
+        meeting = {"store": torch._C._distributed_c10d.HashStore(), "rank": 0, "world_size": 1}
     clean = False
     try:
         dist.init_process_group(

@@ -21,12 +21,12 @@ class ParallelConfig:
         >>> ParallelConfig(cpu_offload=True)
         Traceback (most recent call last):
         ...
-        stare.errors.ConfigError: cpu_offload=True has no effect with strategy='none'
+        stare.errors.ConfigError: cpu_offload=True has no effect with strategy='single'
         hint: parallel.strategy='fsdp2' shards the policy, on one GPU too
     """
 
-    strategy: Literal["none", "fsdp2"] = "none"
-    """`none`: one process. `fsdp2`: weights, gradients and optimiser state are sharded over the
+    strategy: Literal["single", "fsdp2"] = "single"
+    """`single`: one process. `fsdp2`: weights, gradients and optimiser state are sharded over the
     ranks and each rank generates and trains on its share of the batch; one rank works too."""
     param_dtype: Literal["float32", "bfloat16"] = "float32"
     """Type that shards are gathered and computed in; the shards themselves stay float32."""
@@ -44,12 +44,12 @@ class ParallelConfig:
     def __post_init__(self) -> None:
         check_fields(self)
         interval("timeout_s", self.timeout_s, 0, open_low=True)
-        if self.strategy != "none":
+        if self.strategy != "single":
             return
         for field in fields(self):
             value = getattr(self, field.name)
             if value != field.default:
                 raise ConfigError(
-                    f"{field.name}={value!r} has no effect with strategy='none'\n"
+                    f"{field.name}={value!r} has no effect with strategy='single'\n"
                     "hint: parallel.strategy='fsdp2' shards the policy, on one GPU too"
                 )

@@ -154,7 +154,8 @@ def build_session(config: TrainConfig, device: torch.device, ranks: Ranks = alon
         )
     torch.manual_seed(config.run.seed)
     model, tokenizer = load_model(config, torch.device("cpu") if ranks.sharded else device)
-    generator, generating = model, nullcontext
+    generator = model
+    generating: Callable[[], AbstractContextManager[None]] = nullcontext
     if ranks.sharded:
         from stare.train.parallel_model import GenerationCopy
 
