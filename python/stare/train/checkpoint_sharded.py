@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import warnings
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -230,8 +231,12 @@ def _load(
     extra = sorted(set(index) - set(tensors))
     if extra and any(name.startswith("model.") for name in extra):
         raise RunError(f"checkpoint {path} is of another model: it has {extra[0]}, this one not")
+    alone = not torch.distributed.is_initialized()
     try:
-        load(tensors, storage_reader=reader, no_dist=not torch.distributed.is_initialized())
+        with warnings.catch_warnings():
+            # One process is what is meant; DCP warns of it even where it is told so.
+            warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+            load(tensors, storage_reader=reader, no_dist=alone)
     except CheckpointException as error:
         raise RunError(f"checkpoint {path} cannot be read: {error}") from error
 

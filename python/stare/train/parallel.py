@@ -205,8 +205,8 @@ def check_layout(config: TrainConfig, size: int) -> None:
     if config.parallel.strategy == "single":
         if size > 1:
             raise ConfigError(
-                f"parallel.strategy='single' is one process, but WORLD_SIZE={size}: the ranks would "
-                "all do the same\nhint: parallel.strategy=fsdp2, or start it without torchrun"
+                f"parallel.strategy='single' is one process, but WORLD_SIZE={size}: all ranks "
+                "would do the same\nhint: parallel.strategy=fsdp2, or start it without torchrun"
             )
         return
     rollout, optim = config.rollout, config.optim
@@ -236,9 +236,10 @@ def start_ranks(config: TrainConfig, device_type: str) -> Iterator[Ranks]:
     if config.parallel.strategy == "single":
         yield alone
         return
-    if device_type == "cuda" and local_rank >= torch.cuda.device_count():
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", local_rank + 1))
+    if device_type == "cuda" and here > torch.cuda.device_count():
         raise ConfigError(
-            f"rank {rank} needs CUDA device {local_rank}, there are {torch.cuda.device_count()}\n"
+            f"{here} ranks need a CUDA device each, there are {torch.cuda.device_count()}\n"
             "hint: --nproc-per-node must not exceed the GPUs"
         )
     if config.parallel.cpu_offload and device_type != "cuda":
