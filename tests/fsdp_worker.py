@@ -27,9 +27,8 @@ from transformers import (  # noqa: F401  (imported before the fork)
 )
 
 from stare.rollout import hf  # noqa: F401
-from stare.train import checkpoint_sharded, parallel_model  # noqa: F401
+from stare.train import checkpoint_sharded, learner, parallel_model, selection  # noqa: F401
 from stare.train.cli import main
-from stare.train.learner import Learner
 from stare.types import Completion, Problem
 
 
@@ -60,10 +59,10 @@ def hangs_on_rank_1(problems: Sequence[Problem], completions: Sequence[Completio
 @contextlib.contextmanager
 def recorded(chosen: list[Any]) -> Iterator[None]:
     """Append (global row, weights) of every row of every selection that a learner makes."""
-    original = Learner._weights
+    original = selection.select_weights
 
-    def weights(self: Learner, own: Any, *args: Any, **options: Any) -> Any:
-        result = original(self, own, *args, **options)
+    def weights(own: Any, *args: Any, **options: Any) -> Any:
+        result = original(own, *args, **options)
         chosen.append(
             [
                 (int(row), result[0][i].tolist())
@@ -73,11 +72,11 @@ def recorded(chosen: list[Any]) -> Iterator[None]:
         )
         return result
 
-    Learner._weights = weights  # type: ignore[method-assign]
+    selection.select_weights = learner.select_weights = weights  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        Learner._weights = original  # type: ignore[method-assign]
+        selection.select_weights = learner.select_weights = original  # type: ignore[attr-defined]
 
 
 def run_job(arguments: list[str]) -> dict[str, Any]:

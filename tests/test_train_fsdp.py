@@ -73,7 +73,12 @@ SEVERAL_STEPS = (
     "optim.lr=1e-4",
     "eval.every=0",
 )
-REFERENCE = (
+# One round of few small groups: batches with fewer rows than the four ranks.
+SHORT = (
+    "rollout.group_size=2",
+    "rollout.over_sample=1.0",
+    "rollout.max_refills=0",
+    "optim.mini_batches=2",
     "loss.kl_coef=0.1",
     "loss.aggregation=seq-mean-token-mean",
     "optim.micro_batch_tokens=40",
@@ -119,7 +124,7 @@ def _runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
     phases: list[tuple[int, list[dict[str, Any]]]] = [
         (1, [job("single"), job("one", SHARDED), job("single-steps", *SEVERAL_STEPS)]),
         (2, [job("two", SHARDED), job("two-steps", *several)]),
-        (4, [job("four", SHARDED), job("four-reference", SHARDED, *REFERENCE)]),
+        (4, [job("four", SHARDED), job("four-short", SHARDED, *SHORT)]),
         (
             2,
             [
@@ -132,7 +137,7 @@ def _runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
             1,
             [
                 job("piece-3", *pieces, out="pieces", resume=True),
-                job("single-reference", *REFERENCE),
+                job("single-short", *SHORT),
             ],
         ),
         (2, [job("dies", SHARDED, broken("dies"))]),
@@ -216,7 +221,7 @@ def selections(results: list[dict[str, Any]]) -> list[dict[int, list[bool]]]:
         ("single", "two"),
         ("single", "four"),
         ("single-steps", "two-steps"),
-        ("single-reference", "four-reference"),
+        ("single-short", "four-short"),
     ],
 )
 def test_ranks_change_nothing_but_rounding(
@@ -225,8 +230,11 @@ def test_ranks_change_nothing_but_rounding(
     alone, shared = selections(runs[name]), selections(runs[other])
     assert_same_run(folder, name, other)
     assert alone == shared, "the same tokens of the same rows"
-    assert sum(flag for chosen in alone for flags in chosen.values() for flag in flags) > 20
-    assert rows(folder, name)[-1]["stare/w"] > 1, "the weights took part in the update"
+    assert sum(flag for chosen in alone for flags in chosen.values() for flag in flags) > 5
+    trained = [row for row in rows(folder, name) if row["step"]]
+    assert max(row["stare/w"] for row in trained) > 1, "the weights took part in the update"
+    if name == "single-short":
+        assert min(row["groups/kept"] for row in trained) * 2 < 4, "some ranks had no row"
 
 
 def test_one_sharded_rank_is_a_single_process_bit_for_bit(

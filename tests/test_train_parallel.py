@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from stare.errors import ArgumentError, ConfigError, RunError
 from stare.train.batch import Batch
-from stare.train.checkpoint import Checkpoint, CheckpointStore, read_meta
+from stare.train.checkpoint import Checkpoint, CheckpointStore
+from stare.train.checkpoint_files import read_meta
 from stare.train.checkpoint_sharded import (
     ShardedCheckpoints,
     model_tensors,

@@ -29,14 +29,8 @@ from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 
 from stare.errors import RunError
-from stare.train.checkpoint import (
-    Checkpoint,
-    CheckpointStore,
-    check_file,
-    checksum,
-    read_meta,
-    read_state,
-)
+from stare.train.checkpoint import Checkpoint, CheckpointStore
+from stare.train.checkpoint_files import check_file, checksum, read_meta, read_state
 from stare.train.parallel import Ranks
 
 __all__ = ["ShardedCheckpoints", "model_tensors", "optimizer_tensors", "read_model"]

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from stare.errors import ConfigError, RunError
-from stare.train.checkpoint import read_meta, read_state
+from stare.train.checkpoint_files import read_meta, read_state
 from stare.train.config import from_dict
 from stare.train.runfolder import read_config
 from stare.train.session import load_model

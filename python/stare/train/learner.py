@@ -8,8 +8,8 @@ from __future__ import annotations
 import copy
 import math
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import astuple, replace
-from typing import Any, NamedTuple
+from dataclasses import astuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,16 +18,19 @@ from stare.algo.advantages import broadcast_advantages, group_advantages
 from stare.algo.gate import GateState, TargetEntropyController
 from stare.algo.loss import add_stats, finish_stats, loss_normalizer, policy_loss
 from stare.algo.pressure import EntropyPressure
-from stare.algo.reweight import token_weights
-from stare.algo.rules import Rule
-from stare.algo.stats import ReweightStats
 from stare.algo.surprisal import TokenStatistics, token_statistics
 from stare.algo.theory import PressurePool, entropy_pressure
-from stare.config import StareConfig
 from stare.train.batch import Batch
 from stare.train.config import TrainConfig
 from stare.train.parallel import Ranks, alone
 from stare.train.parallel_batch import OwnRows, Part, own_rows, parts_of
+from stare.train.selection import (
+    Scores,
+    mean_over_ranks,
+    minority,
+    select_weights,
+    stats_over_ranks,
+)
 
 __all__ = ["Learner", "Metrics"]
 
@@ -115,10 +118,10 @@ class Learner:
         # When one forward pass covers the batch, its own graph serves the update as well.
         self.model.train(one_pass)
         live = self._forward(batch) if one_pass else None
-        old = _Scores.of(live) if live is not None else self._score(batch, cut)
+        old = Scores.of(live) if live is not None else self._score(batch, cut)
         reference_BT = self._reference_logprobs(batch, cut)
 
-        entropy = self._mean(old.entropy_BT, batch.mask_BT)
+        entropy = mean_over_ranks(old.entropy_BT, batch.mask_BT, self.ranks)
         gate = self.controller.update(entropy)
         advantages_B: Tensor = group_advantages(
             whole.rewards_B,
@@ -168,7 +171,7 @@ class Learner:
                 else:
                     idle += 1
         skipped = idle + sum(not math.isfinite(norm) for norm in grad_norms)
-        totals = finish_stats(self._over_ranks(add_stats(parts)))
+        totals = finish_stats(stats_over_ranks(add_stats(parts), self.ranks))
         # Each optimiser step's losses add up to its loss; report their mean.
         metrics |= totals | {"loss/total": totals["loss/total"] / (len(grad_norms) + idle)}
         metrics |= {
@@ -181,7 +184,7 @@ class Learner:
         return metrics
 
     def _advantages(
-        self, own: OwnRows, old: _Scores, gate: GateState, advantages_B: Tensor
+        self, own: OwnRows, old: Scores, gate: GateState, advantages_B: Tensor
     ) -> tuple[Tensor, Metrics]:
         """Advantages of the rank's rows, reweighted by STARE where it is enabled."""
         batch, advantages_B = own.batch, advantages_B[own.source_R]
@@ -191,7 +194,7 @@ class Learner:
             old.concentration_BT,
             advantages_B,
             batch.mask_BT,
-            selected=self._minority(own, old, advantages_B),
+            selected=minority(own, old, advantages_B, self.config.stare, self.ranks),
         )
         pressure = EntropyPressure(*self.ranks.total(astuple(pressure)))
         self.pressure.add(pressure)
@@ -207,50 +210,13 @@ class Learner:
         advantages_BT: Tensor = broadcast_advantages(advantages_B, batch.mask_BT)
         if not self.config.stare.enabled:
             return advantages_BT, metrics
-        weights_BT, stats = self._weights(own, old, advantages_B, self.config.stare, gate=gate)
+        weights_BT, stats = select_weights(
+            own, old, advantages_B, self.config.stare, self.ranks, gate=gate
+        )
         return advantages_BT * weights_BT, metrics | stats.as_dict(prefix="stare/")
-
-    def _minority(self, own: OwnRows, old: _Scores, advantages_B: Tensor) -> Tensor:
-        """L+ and L-: the high-surprisal sets, whether or not the gate or the variant uses them."""
-        rules = [Rule(sign, "high", self.config.stare.top_p_ratio, 2.0) for sign in (1, -1)]
-        config = replace(self.config.stare, gate="off")
-        weights_BT, _ = self._weights(own, old, advantages_B, config, rules=rules)
-        selected: Tensor = weights_BT != 1
-        return selected
-
-    def _weights(
-        self,
-        own: OwnRows,
-        old: _Scores,
-        advantages_B: Tensor,
-        config: StareConfig,
-        **options: Any,
-    ) -> tuple[Tensor, ReweightStats]:
-        """Weights of the rank's rows, chosen over the whole batch."""
-        options |= {"entropy": old.entropy_BT, "concentration": old.concentration_BT}
-        arrays = (old.logprobs_BT, advantages_B, own.batch.mask_BT)
-        if self.ranks.size == 1:
-            return token_weights(*arrays, config=config, **options)
-        from stare.algo.distributed import token_weights_distributed
-
-        rows = own.rows_R.cpu().numpy()
-        return token_weights_distributed(*arrays, config=config, rows=rows, **options)
 
     def _parts(self, batch: Batch, rows: Tensor) -> list[Part]:
         return parts_of(batch, rows, self.config.optim.micro_batch_tokens, self.ranks)
-
-    def _mean(self, values_BT: Tensor, mask_BT: Tensor) -> float:
-        """Mean over the tokens of all ranks; NaN without any."""
-        here = [float(values_BT[mask_BT].double().sum()), float(mask_BT.sum())]
-        total, count = self.ranks.total(here)
-        return total / count if count else math.nan
-
-    def _over_ranks(self, stats: dict[str, Tensor]) -> dict[str, Tensor]:
-        if self.ranks.size == 1:
-            return stats
-        values = torch.stack([value.double() for value in stats.values()]).tolist()
-        sums = torch.tensor(self.ranks.total(values), dtype=torch.float64)
-        return dict(zip(stats, sums, strict=True))
 
     def _autocast(self) -> AbstractContextManager[object]:
         if self.config.model.dtype == "bfloat16":
@@ -279,20 +245,20 @@ class Learner:
     @torch.no_grad()
     def _score(
         self, batch: Batch, parts: list[Part], model: torch.nn.Module | None = None
-    ) -> _Scores:
+    ) -> Scores:
         """The rank's rows without a graph, micro-batch by micro-batch."""
         logprobs_BT, entropy_BT, concentration_BT = torch.zeros(
             (3, *batch.mask_BT.shape), device=self.device
         )
         for part, part_rows, counts in parts:
-            stats = _Scores.of(self._forward(part, model))
+            stats = Scores.of(self._forward(part, model))
             if not counts:
                 continue
             width = part.mask_BT.shape[1]
             logprobs_BT[part_rows, :width] = stats.logprobs_BT
             entropy_BT[part_rows, :width] = stats.entropy_BT
             concentration_BT[part_rows, :width] = stats.concentration_BT
-        return _Scores(logprobs_BT, entropy_BT, concentration_BT)
+        return Scores(logprobs_BT, entropy_BT, concentration_BT)
 
     def _reference_logprobs(self, batch: Batch, parts: list[Part]) -> Tensor | None:
         if self.reference is None:
@@ -328,18 +294,3 @@ class Learner:
             self.optimizer_steps += 1
         self.optimizer.zero_grad(set_to_none=True)
         return float(norm)
-
-
-class _Scores(NamedTuple):
-    """Statistics of the policy before the update, without a graph; each [B, T]."""
-
-    logprobs_BT: Tensor
-    entropy_BT: Tensor
-    concentration_BT: Tensor
-
-    @staticmethod
-    def of(stats: TokenStatistics) -> _Scores:
-        assert stats.concentration_BT is not None, "the learner always asks for it"
-        return _Scores(
-            stats.logprobs_BT.detach(), stats.entropy_BT.detach(), stats.concentration_BT.detach()
-        )
