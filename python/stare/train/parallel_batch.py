@@ -53,7 +53,7 @@ def divide(tokens: Sequence[int], ranks: int) -> list[list[int]]:
 
     Example:
         >>> divide([5, 3, 3, 2, 2, 2], 2)
-        [[0, 3, 4], [1, 2, 5]]
+        [[0, 3, 5], [1, 2, 4]]
     """
     loads = [0] * ranks
     owned: list[list[int]] = [[] for _ in range(ranks)]
