@@ -1,4 +1,4 @@
-"""`stare-train`: train, report, show, plan, data."""
+"""`stare-train`: train, report, export, show, plan, data."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ Train a causal language model with GRPO-ds or STARE.
 
   stare-train run PRESET|FILE.toml [key=value ...]   train (--resume continues)
   stare-train report RUN [RUN ...] -o report.html    compare runs on one offline page
+  stare-train export RUN FOLDER                      the policy as a Hugging Face folder
   stare-train show PRESET|FILE.toml [key=value ...]  print the resolved configuration
   stare-train plan PRESET|FILE.toml --gpus 8         memory per GPU, before anything is loaded
   stare-train data PRESET|FILE.toml [-o FOLDER]      mix, duplicates, contamination: a report
@@ -30,6 +31,7 @@ examples:
   stare-train run demo-mod5 run.steps=300 run.out=runs/first
   stare-train run demo-mod5 stare.enabled=false run.out=runs/grpo   (plain GRPO-ds)
   stare-train run my.toml model.path=./policy data.path=train.jsonl --resume
+  torchrun --standalone --nproc-per-node 8 -m stare.train.cli run my.toml parallel.strategy=fsdp2
   stare-train report runs/first runs/grpo -o report.html
 
 exit codes: 0 done; 1 an unexpected failure, with its traceback; 2 an error with a reason
@@ -81,6 +83,11 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
     report.add_argument("-o", "--out", type=Path, default=Path("report.html"), help="HTML file")
     report.add_argument("--png", type=Path, help="also write the curves as a picture")
+    export = commands.add_parser("export", help="write a run's policy as a Hugging Face folder")
+    export.add_argument("run", type=Path, metavar="RUN", help="run folder")
+    export.add_argument("out", type=Path, metavar="FOLDER", help="folder to make")
+    export.add_argument("--step", type=int, help="checkpoint of this step (default: the newest)")
+    export.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     commands.add_parser("presets", help="list the packaged presets")
     return parser
 
@@ -125,10 +132,28 @@ def _report(runs: Sequence[Path], out: Path, png: Path | None) -> None:
         print(png)
 
 
+def _export(run: Path, out: Path, step: int | None, dtype: str) -> None:
+    from stare.train.export import export
+
+    done = export(run, out, step=step, dtype=dtype)
+    print(f"weights of step {done}", file=sys.stderr)
+    print(out)
+
+
 def _presets() -> None:
     from stare.train.overrides import preset_names
 
     print("\n".join(preset_names()))
+
+
+def _is_said_by_rank_0(error: StareError) -> bool:
+    """Whether this is one of several ranks, and what is wrong is the same on rank 0."""
+    if os.environ.get("RANK", "0") == "0":
+        return False
+    from stare.errors import ConfigError
+    from stare.train.parallel import PeerError
+
+    return isinstance(error, (ConfigError, PeerError))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -147,10 +172,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             _data(args.source, args.overrides, out=args.out, as_json=args.json)
         elif args.command == "report":
             _report(args.runs, args.out, args.png)
+        elif args.command == "export":
+            _export(args.run, args.out, args.step, args.dtype)
         else:
             _presets()
     except StareError as error:
-        print(f"error: {error}", file=sys.stderr)
+        if not _is_said_by_rank_0(error):
+            print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: --resume continues from the last checkpoint", file=sys.stderr)

@@ -23,6 +23,7 @@ from stare.train.sections import (
     RolloutConfig,
     StareSection,
 )
+from stare.train.sections_parallel import ParallelConfig
 
 __all__ = [
     "BOXED_PROMPT",
@@ -32,6 +33,7 @@ __all__ = [
     "LossConfig",
     "ModelConfig",
     "OptimConfig",
+    "ParallelConfig",
     "RewardConfig",
     "RolloutConfig",
     "RunConfig",
@@ -75,6 +77,8 @@ class TrainConfig:
     """Evaluation during training."""
     run: RunConfig = field(default_factory=RunConfig)
     """Length, seed, device and files."""
+    parallel: ParallelConfig = field(default_factory=ParallelConfig)
+    """Several GPUs."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -92,6 +96,12 @@ class TrainConfig:
             raise ConfigError(
                 f"optim.mini_batches must not exceed the {sequences} sequences of a step "
                 f"(rollout.prompts_per_step x group_size), got {optim.mini_batches}"
+            )
+        if self.parallel.strategy != "single" and rollout.sampler != "transformers":
+            raise ConfigError(
+                f"parallel.strategy={self.parallel.strategy!r} needs rollout.sampler="
+                f"'transformers', got {rollout.sampler!r}: a share of the prompts must get the "
+                "responses it would get among all of them\nhint: one process: strategy='single'"
             )
         longest = rollout.max_prompt_tokens + rollout.max_response_tokens
         if optim.micro_batch_tokens is not None and optim.micro_batch_tokens < longest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -12,7 +13,7 @@ import torch
 
 from stare.errors import ConfigError, DataError
 from stare.rollout.sampler import Sampler
-from stare.train.collect import RewardFn
+from stare.train.collect import Group, RewardFn, Share
 from stare.train.config import TrainConfig
 from stare.train.data import (
     ProblemSource,
@@ -25,9 +26,10 @@ from stare.train.mixing.prepare import Prepared, prepare
 from stare.train.mixing.prompts import keep_short_prompts, prompt_lengths
 from stare.train.mixing.report import DataReport
 from stare.train.mixing.stream import MixedStream
+from stare.train.parallel import Ranks, alone
 from stare.types import Problem
 
-__all__ = ["Session", "build_session", "load_object", "pick_device"]
+__all__ = ["Session", "build_session", "load_model", "load_object", "pick_device"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,10 @@ class Session:
     held_out: list[Problem]
     data_report: DataReport | None = None
     """What became of the rows of `data.sources`."""
+    share: Share | None = None
+    """Divides prompts over the ranks; None for one rank."""
+    generating: Callable[[], AbstractContextManager[None]] = nullcontext
+    """The sampler's weights are there, and the policy's, inside `with session.generating():`."""
 
 
 def load_object(path: str, key: str) -> Any:
@@ -68,21 +74,30 @@ def load_object(path: str, key: str) -> Any:
     return value
 
 
-def pick_device(name: str) -> torch.device:
-    """`auto` takes CUDA where there is one.
+def pick_device(name: str, ranks: Ranks = alone) -> torch.device:
+    """`auto` takes CUDA where there is one; each rank of several takes a device of its own.
 
     Raises:
-        ConfigError: CUDA was asked for and there is none.
+        ConfigError: CUDA was asked for and there is none, or one device for several ranks.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     device = torch.device(name)
+    if ranks.size > 1 and device.index is not None:
+        raise ConfigError(f"run.device={name!r} names one device for {ranks.size} ranks")
+    if ranks.sharded and device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", ranks.local_rank)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError(f"run.device={name!r}, but torch finds no CUDA device")
     return device
 
 
-def _load_model(config: TrainConfig, device: torch.device) -> tuple[torch.nn.Module, Any]:
+def load_model(config: TrainConfig, device: torch.device) -> tuple[torch.nn.Module, Any]:
+    """The policy as it is before training, and its tokenizer.
+
+    Raises:
+        ConfigError: the configuration names what cannot be loaded.
+    """
     model_config = config.model
     if model_config.factory is not None:
         factory = load_object(model_config.factory, "model.factory")
@@ -132,8 +147,11 @@ def _mix(config: TrainConfig) -> Prepared:
     return prepare(data, seed=config.run.seed, held_out=held_out)
 
 
-def build_session(config: TrainConfig, device: torch.device) -> Session:
+def build_session(config: TrainConfig, device: torch.device, ranks: Ranks = alone) -> Session:
     """Load the model and the data and connect them.
+
+    Where ranks shard the policy, the model stays on the CPU until the learner shards it, and the
+    sampler works on a copy that has weights only while it generates.
 
     Raises:
         ConfigError: something named by the configuration cannot be loaded.
@@ -153,13 +171,20 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
             + (", or data.held_out" if mixed is not None else "")
         )
     torch.manual_seed(config.run.seed)
-    model, tokenizer = _load_model(config, device)
+    model, tokenizer = load_model(config, torch.device("cpu") if ranks.sharded else device)
+    generator = model
+    generating: Callable[[], AbstractContextManager[None]] = nullcontext
+    if ranks.sharded:
+        from stare.train.parallel_model import GenerationCopy
+
+        copied = GenerationCopy(model, config.parallel, device)
+        generator, generating = copied.model, copied.filled
 
     if config.rollout.sampler == "transformers":
         from stare.rollout.hf import TransformersSampler
 
         sampler: Sampler = TransformersSampler(
-            model,
+            generator,
             tokenizer,
             device,
             max_prompt_tokens=config.rollout.max_prompt_tokens,
@@ -181,6 +206,11 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
         return render_prompts(
             problems, tokenizer, config.data.prompt_template, config.data.chat_template
         )
+
+    def share(prompts: Sequence[str], work: Callable[[list[int]], list[Group]]) -> list[Group]:
+        # Prompts of the same tokens are the same prompt to the sampler.
+        keys = tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
+        return ranks.share([tuple(ids) for ids in keys], work)
 
     # One token at least must fit behind a prompt.
     context = getattr(getattr(model, "config", None), "max_position_embeddings", None)
@@ -208,4 +238,6 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
         ),
         held_out=held_out[: config.eval.problems],
         data_report=None if mixed is None else mixed.report,
+        share=share if ranks.size > 1 else None,
+        generating=generating,
     )
