@@ -18,6 +18,7 @@ PACKAGE = Path(stare.__file__).parent
 INTERNAL = {
     "errors": set(),
     "types": set(),
+    "benchmark_store": set(),
     "chat": {"errors"},
     "coerce": {"errors"},
     "config": {"errors"},
@@ -29,6 +30,7 @@ INTERNAL = {
     "models": {"errors", "rollout", "types"},
     "train": {
         "algo",
+        "benchmark_store",
         "chat",
         "coerce",
         "config",
@@ -39,7 +41,18 @@ INTERNAL = {
         "types",
         "verify",
     },
-    "evals": {"chat", "coerce", "errors", "models", "passk", "rollout", "seeds", "types", "verify"},
+    "evals": {
+        "benchmark_store",
+        "chat",
+        "coerce",
+        "errors",
+        "models",
+        "passk",
+        "rollout",
+        "seeds",
+        "types",
+        "verify",
+    },
     "integrations": {"algo", "coerce", "config", "errors"},
     "demo": {"config", "errors", "passk", "rollout", "seeds", "types", "verify"},
 }
@@ -56,6 +69,7 @@ EXTERNAL = {
     "config": {"tomli"},
     "passk": {"numpy"},
     "seeds": set(),
+    "benchmark_store": set(),
     "chat": set(),
     "coerce": set(),
     "verify": {"math_verify", "rich", "sympy"},

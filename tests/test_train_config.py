@@ -39,6 +39,7 @@ from stare.train.runfolder import RunFolder, differing_keys, read_config, read_s
 NEEDS = {
     "smollm2": ["data.path=d.jsonl"],
     "short-cot": ["model.path=m", "data.path=d.jsonl"],
+    "tool-use-7b": ["model.path=m"],
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -126,9 +127,9 @@ def test_stop_texts_end_a_response_and_are_kept(sampler: VllmSampler):
 def test_weights_follow(sampler: VllmSampler, policy: Any, in_memory: bool, tmp_path: Path):
     old = {k: v.clone() for k, v in policy.state_dict().items()}
     before = tokens(sampler.sample(PROMPTS, PARAMS))
+    folder = sampler._folder
     if not in_memory:
-        sampler._folder = Path(tmp_path)
-        policy.config.save_pretrained(tmp_path)
+        sampler._folder = Path(shutil.copytree(folder, tmp_path / "weights"))
     try:
         with torch.no_grad():
             for parameter in policy.parameters():
@@ -139,6 +140,7 @@ def test_weights_follow(sampler: VllmSampler, policy: Any, in_memory: bool, tmp_
         assert difference(policy, groups) < 1e-4
     finally:
         policy.load_state_dict(old)
+        sampler._folder = folder
         sampler.load_weights(policy.state_dict().items(), version=2)
     assert tokens(sampler.sample(PROMPTS, PARAMS)) == before
 

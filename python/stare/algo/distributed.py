@@ -32,6 +32,7 @@ def token_weights_distributed(
     config: StareConfig,
     gate: GateLike | bool | None = None,
     group: dist.ProcessGroup | None = None,
+    rows: Any = None,
     entropy: Any = None,
     concentration: Any = None,
     offsets: Any = None,
@@ -39,7 +40,10 @@ def token_weights_distributed(
     drop_nonfinite: bool = False,
     threads: int | None = None,
 ) -> tuple[Any, ReweightStats]:
-    """`token_weights` over the rows of all ranks of a group, in rank order; all must call it.
+    """`token_weights` over the rows of all ranks of a group; all must call it.
+
+    Rows are numbered through in rank order, unless `rows` gives the global number of each of this
+    rank's rows: ties are broken by it. All other arguments are those of `token_weights`.
 
     Returns:
         (weights of this rank's rows, counts of the whole batch).
@@ -55,6 +59,7 @@ def token_weights_distributed(
         config=config,
         gate=gate,
         group=group,
+        rows=rows,
         entropy=entropy,
         concentration=concentration,
         offsets=offsets,
@@ -74,6 +79,7 @@ def reweight_distributed(
     config: StareConfig,
     gate: GateLike | bool | None = None,
     group: dist.ProcessGroup | None = None,
+    rows: Any = None,
     entropy: Any = None,
     concentration: Any = None,
     offsets: Any = None,
@@ -89,6 +95,7 @@ def reweight_distributed(
         config=config,
         gate=gate,
         group=group,
+        rows=rows,
         entropy=entropy,
         concentration=concentration,
         offsets=offsets,

@@ -11,6 +11,7 @@ killed comes back with the weights it had.
 
 from __future__ import annotations
 
+import copy
 import shutil
 import tempfile
 import weakref
@@ -212,7 +213,10 @@ class VllmSampler:
             if not (self._folder / _WEIGHTS).exists():
                 self._write(self._model.state_dict().items())
             if not (self._folder / "config.json").exists():
-                self._model.config.save_pretrained(self._folder)
+                config = copy.deepcopy(self._model.config)
+                # vLLM 0.32 reads tied weights again without telling the head.
+                config.tie_word_embeddings = False
+                config.save_pretrained(self._folder)
                 self._tokenizer.save_pretrained(self._folder)
             arguments = {**self._arguments, "model": str(self._folder)}
             self._engine = self._start(arguments, start_timeout_s=self._start_timeout_s)
@@ -225,15 +229,12 @@ class VllmSampler:
         from safetensors.torch import save_file
 
         dtype = getattr(torch, str(self._arguments["dtype"]))
-        table: dict[str, Tensor] = {}
-        seen: set[tuple[int, torch.Size]] = set()
-        for name, tensor in weights:
-            key = (tensor.data_ptr(), tensor.shape)
-            if key in seen:  # tied: the engine ties them itself
-                continue
-            seen.add(key)
-            floating = tensor.is_floating_point()
-            table[name] = tensor.detach().to("cpu", dtype if floating else None, copy=True)
+        table = {
+            name: tensor.detach().to(
+                "cpu", dtype if tensor.is_floating_point() else None, copy=True
+            )
+            for name, tensor in weights
+        }
         partial = self._folder / f".{_WEIGHTS}"
         save_file(table, partial, metadata={"format": "pt"})
         partial.replace(self._folder / _WEIGHTS)

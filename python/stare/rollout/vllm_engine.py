@@ -109,9 +109,9 @@ class EngineProcess:
                     raise TimeoutError(f"no answer to {method!r} within {timeout_s:g} s")
             status, value = self._link.recv()
         except (OSError, EOFError, TimeoutError) as error:
-            code = self._process.poll()
+            hung = isinstance(error, TimeoutError)
+            why = str(error) if hung else f"it died (exit code {self._exit_code()})"
             self.kill()
-            why = str(error) if isinstance(error, TimeoutError) else f"it died (exit code {code})"
             raise EngineError(f"the vLLM engine failed in {method!r}: {why}") from error
         except BaseException:  # interrupted: the next answer would be to this question
             self.kill()
@@ -122,6 +122,12 @@ class EngineProcess:
             self.kill()
             raise EngineError(f"the vLLM engine failed in {method!r}: {value}")
         return value
+
+    def _exit_code(self) -> int | None:
+        # The link closes a moment before the process has ended.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=2)
+        return self._process.returncode
 
     def kill(self) -> None:
         """End the child and all its descendants in its group, now."""

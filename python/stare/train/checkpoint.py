@@ -3,14 +3,13 @@
 ``checkpoints/step-000123/`` holds `state.pt` (torch, loaded with `weights_only=True`, so it can
 run no code) and `meta.json` (step, size, CRC-32). The folder is written under a temporary name and
 renamed; `kill -9` at any moment leaves the previous checkpoint and at most one temporary folder,
-which the next start removes.
+which the next start removes. Checkpoints of a sharded policy have one more folder beside these, see
+`checkpoint_sharded.py`.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import pickle
 import random
 import shutil
 import zlib
@@ -23,12 +22,17 @@ import numpy as np
 import torch
 
 from stare.errors import ArgumentError, RunError
+from stare.train.checkpoint_files import read_meta, read_state
 from stare.train.runfolder import write_json
 
-__all__ = ["Checkpoint", "CheckpointStore", "rng_state", "set_rng_state"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointStore",
+    "rng_state",
+    "set_rng_state",
+]
 
 _TMP = ".tmp-"
-_CHUNK = 1 << 20
 _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
@@ -99,17 +103,38 @@ class CheckpointStore:
             ArgumentError: the state holds anything else (it could not be loaded again safely).
             RunError: the disk refuses (full, read-only). Existing checkpoints are untouched.
         """
-        _check_plain(state, "state")
+        return self.commit(self.stage(step), state, step)
+
+    def stage(self, step: int) -> Path:
+        """Make the temporary folder that `commit` turns into the checkpoint of a step.
+
+        Raises:
+            RunError: the disk refuses.
+        """
         temporary = self.folder / f"{_TMP}step-{step:06d}-{os.getpid()}"
         try:
             temporary.mkdir()
+        except OSError as error:
+            raise RunError(f"checkpoint of step {step} could not be written: {error}") from error
+        return temporary
+
+    def commit(
+        self,
+        temporary: Path,
+        state: Mapping[str, Any],
+        step: int,
+        more: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """The second half of `save`; `more` goes into `meta.json`."""
+        try:
+            _check_plain(state, "state")
             with (temporary / "state.pt").open("wb") as raw:
                 out = _Checksummed(raw)
                 torch.save(dict(state), out)  # type: ignore[arg-type]
                 if self.fsync:
                     raw.flush()
                     os.fsync(raw.fileno())
-            meta = {"format": 1, "step": step, "size": out.size, "crc32": out.crc}
+            meta = {"format": 1, "step": step, "size": out.size, "crc32": out.crc, **(more or {})}
             write_json(temporary / "meta.json", meta, fsync=self.fsync)
             target = self.path(step)
             if target.exists():
@@ -117,8 +142,10 @@ class CheckpointStore:
             temporary.rename(target)
             if self.fsync:
                 _fsync_folder(self.folder)
-        except OSError as error:
+        except (OSError, ArgumentError) as error:
             shutil.rmtree(temporary, ignore_errors=True)
+            if isinstance(error, ArgumentError):
+                raise
             raise RunError(f"checkpoint of step {step} could not be written: {error}") from error
         for old in self.steps()[: -self.keep]:
             self._remove(self.path(old))
@@ -130,38 +157,19 @@ class CheckpointStore:
         path.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
 
+    def set_aside(self, step: int) -> None:
+        """Rename a damaged checkpoint to `damaged-step-...`, for inspection."""
+        aside = self.folder / f"damaged-{self.path(step).name}"
+        shutil.rmtree(aside, ignore_errors=True)
+        self.path(step).rename(aside)
+
     def load(self, step: int, *, device: str | torch.device = "cpu") -> dict[str, Any]:
         """Read one checkpoint.
 
         Raises:
             RunError: it is missing, incomplete or damaged; the message says which.
         """
-        path = self.path(step)
-        try:
-            meta = json.loads((path / "meta.json").read_text(encoding="utf-8"))
-            want = (int(meta["size"]), int(meta["crc32"]))
-            if int(meta["step"]) != step:
-                raise RunError(f"checkpoint {path} says it is of step {meta['step']}")
-            crc = size = 0
-            with (path / "state.pt").open("rb") as file:
-                while chunk := file.read(_CHUNK):
-                    crc, size = zlib.crc32(chunk, crc), size + len(chunk)
-        except FileNotFoundError as error:
-            raise RunError(f"checkpoint {path} is incomplete: no {error.filename}") from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise RunError(f"checkpoint {path} cannot be read: {error!r}") from None
-        if (size, crc) != want:
-            raise RunError(
-                f"checkpoint {path} is damaged: {size} bytes with CRC-32 {crc:08x}, "
-                f"written were {want[0]} with {want[1]:08x}"
-            )
-        try:
-            state: dict[str, Any] = torch.load(
-                path / "state.pt", map_location=device, weights_only=True
-            )
-        except pickle.UnpicklingError as error:
-            raise RunError(f"checkpoint {path} holds more than tensors and plain data") from error
-        return state
+        return read_state(self.path(step), device=device)
 
     def latest(self, *, device: str | torch.device = "cpu") -> Checkpoint | None:
         """The newest intact checkpoint, or None where there is none at all.
@@ -175,13 +183,18 @@ class CheckpointStore:
         skipped: list[str] = []
         for step in reversed(self.steps()):
             try:
-                state = self.load(step, device=device)
+                sharded = "shards" in read_meta(self.path(step))
+                state = {} if sharded else self.load(step, device=device)
             except RunError as error:
                 skipped.append(str(error))
-                aside = self.folder / f"damaged-{self.path(step).name}"
-                shutil.rmtree(aside, ignore_errors=True)
-                self.path(step).rename(aside)
+                self.set_aside(step)
                 continue
+            if sharded:
+                raise RunError(
+                    f"checkpoint {self.path(step)} is of a sharded policy\n"
+                    "hint: parallel.strategy=fsdp2 resumes it, on one rank too; `stare-train "
+                    "export` makes a Hugging Face folder of it"
+                )
             return Checkpoint(step=step, state=state, path=self.path(step), skipped=skipped)
         if skipped:
             raise RunError("no intact checkpoint is left:\n" + "\n".join(f"  {s}" for s in skipped))

@@ -13,10 +13,22 @@ from stare.errors import DataError
 from stare.rollout.sampler import Sampler, SamplingParams
 from stare.seeds import derive_seed
 from stare.train.config import RewardConfig, RolloutConfig
-from stare.train.data import ProblemStream
+from stare.train.data import ProblemSource
 from stare.types import Completion, Problem
 
-__all__ = ["Collected", "Group", "RewardFn", "collect", "overlong_penalty", "sample_groups"]
+__all__ = [
+    "Collected",
+    "Group",
+    "RewardFn",
+    "Share",
+    "collect",
+    "overlong_penalty",
+    "sample_groups",
+]
+
+Share = Callable[[Sequence[str], Callable[[list[int]], list["Group"]]], list["Group"]]
+"""Divides prompts: `(prompts, work) -> groups of all prompts`, where `work` takes the indices of
+the prompts that this process samples."""
 
 RewardFn = Callable[[Sequence[Problem], Sequence[Completion]], Sequence[float | None]]
 
@@ -100,21 +112,36 @@ def sample_groups(
     reward_fn: RewardFn,
     config: RewardConfig,
     params: SamplingParams,
+    share: Share | None = None,
 ) -> list[Group]:
     """Sample `params.n` responses to each problem and grade them.
+
+    Args:
+        problems: what to answer.
+        render: problems to prompts.
+        sampler: any back end.
+        reward_fn: (problems, completions) -> one reward or None each.
+        config: what an undecided reward counts as.
+        params: how to sample.
+        share: divides the prompts over several processes; None does them all here.
 
     Raises:
         DataError: the sampler or the reward function returned another number than asked for, or a
             reward that is not finite.
     """
-    completions = sampler.sample(render(problems), params)
-    sizes = [len(members) for members in completions]
-    if sizes != [params.n] * len(problems):
-        raise DataError(
-            f"the sampler returned groups of {sizes} responses for {len(problems)} prompts with "
-            f"n={params.n}"
-        )
-    return grade_groups(problems, completions, reward_fn, config)
+    prompts = render(problems)
+
+    def work(indices: list[int]) -> list[Group]:
+        completions = sampler.sample([prompts[i] for i in indices], params)
+        sizes = [len(members) for members in completions]
+        if sizes != [params.n] * len(indices):
+            raise DataError(
+                f"the sampler returned groups of {sizes} responses for {len(indices)} prompts "
+                f"with n={params.n}"
+            )
+        return grade_groups([problems[i] for i in indices], completions, reward_fn, config)
+
+    return work(list(range(len(problems)))) if share is None else share(prompts, work)
 
 
 def _why_no_signal(group: Group) -> str:
@@ -123,7 +150,7 @@ def _why_no_signal(group: Group) -> str:
 
 
 def collect(
-    stream: ProblemStream,
+    stream: ProblemSource,
     render: Callable[[Sequence[Problem]], list[str]],
     sampler: Sampler,
     reward_fn: RewardFn,
@@ -131,6 +158,7 @@ def collect(
     reward: RewardConfig,
     *,
     seed: int,
+    share: Share | None = None,
 ) -> Collected:
     """Generate until `prompts_per_step` groups carry a gradient or the refills are used up.
 
@@ -145,6 +173,8 @@ def collect(
         rollout: sizes and sampling parameters.
         reward: what an undecided reward counts as.
         seed: the draw is a pure function of the weights and this seed.
+        share: divides each round's prompts over several processes, all of which get all groups
+            back, and so take the same decisions; None does them all here.
 
     Returns:
         The groups kept and everything generated.
@@ -167,7 +197,7 @@ def collect(
             max_tokens=rollout.max_response_tokens,
             seed=derive_seed(seed, "round", round_index),
         )
-        groups = sample_groups(problems, render, sampler, reward_fn, reward, params)
+        groups = sample_groups(problems, render, sampler, reward_fn, reward, params, share)
         generated += groups
         for group in groups:
             if not group.is_mixed:

@@ -24,6 +24,7 @@ from stare.train.sections import (
     StareSection,
 )
 from stare.train.sections_compute import ComputeConfig
+from stare.train.sections_parallel import ParallelConfig
 from stare.train.sections_vllm import VllmConfig
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "LossConfig",
     "ModelConfig",
     "OptimConfig",
+    "ParallelConfig",
     "RewardConfig",
     "RolloutConfig",
     "RunConfig",
@@ -83,6 +85,8 @@ class TrainConfig:
     """Evaluation during training."""
     run: RunConfig = field(default_factory=RunConfig)
     """Length, seed, device and files."""
+    parallel: ParallelConfig = field(default_factory=ParallelConfig)
+    """Several GPUs."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -92,14 +96,22 @@ class TrainConfig:
         _check_json("vllm.extra", self.vllm.extra)
         if self.model.path is None and self.model.factory is None:
             raise ConfigError("model.path is not set, nor is model.factory; one of them is needed")
-        if self.data.path is None and self.data.factory is None:
-            raise ConfigError("data.path is not set, nor is data.factory; one of them is needed")
+        if self.data.path is None and self.data.factory is None and not self.data.sources:
+            raise ConfigError(
+                "data.path is not set, nor is data.factory or data.sources; one of them is needed"
+            )
         self._check_reuse()
         sequences = rollout.prompts_per_step * rollout.group_size
         if optim.mini_batches > sequences:
             raise ConfigError(
                 f"optim.mini_batches must not exceed the {sequences} sequences of a step "
                 f"(rollout.prompts_per_step x group_size), got {optim.mini_batches}"
+            )
+        if self.parallel.strategy != "single" and rollout.sampler != "transformers":
+            raise ConfigError(
+                f"parallel.strategy={self.parallel.strategy!r} needs rollout.sampler="
+                f"'transformers', got {rollout.sampler!r}: a share of the prompts must get the "
+                "responses it would get among all of them\nhint: one process: strategy='single'"
             )
         longest = rollout.max_prompt_tokens + rollout.max_response_tokens
         if optim.micro_batch_tokens is not None and optim.micro_batch_tokens < longest:
@@ -110,6 +122,11 @@ class TrainConfig:
             )
 
     def _check_reuse(self) -> None:
+        if self.compute.offload_optimizer and self.parallel.strategy == "fsdp2":
+            raise ConfigError(
+                "compute.offload_optimizer=true is for parallel.strategy='single'\n"
+                "hint: parallel.cpu_offload=true keeps shards and moments in host memory"
+            )
         if not self.compute.reuse_rollout:
             return
         for excluded, given in (

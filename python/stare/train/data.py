@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from stare.errors import ArgumentError, ConfigError, DataError, RunError
 from stare.types import Problem
 
 __all__ = [
+    "ProblemSource",
     "ProblemStream",
     "check_prompt_lengths",
     "load_problems",
@@ -153,6 +155,22 @@ def check_prompt_lengths(
     return lengths
 
 
+class ProblemSource(Protocol):
+    """What a run draws problems from: endless, resumable by a JSON-able cursor."""
+
+    def take(self, count: int) -> list[Problem]:
+        """Draw the next `count` problems."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the cursor."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Move to a cursor that `state_dict` returned."""
+        ...
+
+
 class ProblemStream:
     """An endless, resumable stream over a list of problems.
 
@@ -197,17 +215,22 @@ class ProblemStream:
             self._index += len(block)
         return drawn
 
-    def state_dict(self) -> dict[str, int]:
+    def state_dict(self) -> dict[str, Any]:
         """Return the cursor: JSON-able, small."""
         return {"epoch": self._epoch, "index": self._index, "size": len(self._problems)}
 
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Move to a cursor that `state_dict` returned.
 
         Raises:
             RunError: the cursor belongs to a data set of another size, or points outside of it.
         """
         size = len(self._problems)
+        if "sets" in state:
+            raise RunError(
+                f"the data cursor is of a mix of {sorted(state['sets'])}, the data is one set\n"
+                "hint: resume with the data the run began with"
+            )
         if state["size"] != size:
             raise RunError(
                 f"the data cursor belongs to {state['size']} problems, the data has {size}\n"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stare.passk import mean_and_standard_error, pass_at_k
 from stare.rollout.sampler import Sampler, SamplingParams
 from stare.seeds import derive_seed
-from stare.train.collect import RewardFn, sample_groups
+from stare.train.collect import RewardFn, Share, sample_groups
 from stare.train.config import EvalConfig, RewardConfig
 from stare.types import Problem
 
@@ -55,11 +55,13 @@ def evaluate(
     *,
     max_tokens: int,
     seed: int,
+    share: Share | None = None,
 ) -> Evaluation:
     """Sample `config.n` responses per problem (and one greedy response) and count correct ones.
 
     A reward of 1 is correct; anything else is not. The seed is the same at every evaluation of a
-    run, so curves differ by the policy and not by the draw.
+    run, so curves differ by the policy and not by the draw. `share` divides the problems over
+    several processes.
     """
     params = SamplingParams(
         n=config.n,
@@ -70,11 +72,11 @@ def evaluate(
     )
     # Every response counts: one that cannot be decided is not correct.
     reward = RewardConfig(undecided="zero")
-    groups = sample_groups(problems, render, sampler, reward_fn, reward, params)
+    groups = sample_groups(problems, render, sampler, reward_fn, reward, params, share)
     greedy = None
     if config.greedy:
         one = SamplingParams(n=1, temperature=0.0, max_tokens=max_tokens, seed=0)
-        best = sample_groups(problems, render, sampler, reward_fn, reward, one)
+        best = sample_groups(problems, render, sampler, reward_fn, reward, one, share)
         greedy = [g.rewards == [1.0] for g in best]
     entropies = [h for g in groups for c in g.completions for h in (c.entropies or [])]
     return Evaluation(

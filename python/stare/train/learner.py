@@ -8,8 +8,8 @@ from __future__ import annotations
 import copy
 import math
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import astuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,17 +17,24 @@ from torch import Tensor
 from stare.algo.advantages import broadcast_advantages, group_advantages
 from stare.algo.gate import GateState, TargetEntropyController
 from stare.algo.loss import add_stats, finish_stats, loss_normalizer, policy_loss
-from stare.algo.reweight import token_weights
-from stare.algo.rules import Rule
+from stare.algo.pressure import EntropyPressure
 from stare.algo.surprisal import TokenStatistics
 from stare.algo.theory import PressurePool, entropy_pressure
-from stare.errors import RunError
-from stare.train.batch import Batch, micro_batches
+from stare.train.batch import Batch
 from stare.train.config import TrainConfig
 from stare.train.forward import PolicyForward, compile_blocks
 from stare.train.mismatch import mismatch
 from stare.train.optimizer import make_optimizer
 from stare.train.packing import pack
+from stare.train.parallel import Ranks, alone
+from stare.train.parallel_batch import OwnRows, Part, own_rows, parts_of
+from stare.train.selection import (
+    Scores,
+    mean_over_ranks,
+    minority,
+    select_weights,
+    stats_over_ranks,
+)
 
 __all__ = ["Learner", "Metrics"]
 
@@ -42,12 +49,20 @@ class Learner:
             forward pass runs under autocast where `config.model.dtype` is bfloat16.
         config: the resolved run configuration.
         device: where the model lives.
+        ranks: the ranks that share a batch; where they shard the policy, the model is sharded here.
     """
 
-    def __init__(self, model: torch.nn.Module, config: TrainConfig, device: torch.device) -> None:
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        config: TrainConfig,
+        device: torch.device,
+        ranks: Ranks = alone,
+    ) -> None:
         self.model = model
         self.config = config
         self.device = device
+        self.ranks = ranks
         self.policy = self._forward_of(model)
         self.reference = (
             self._forward_of(copy.deepcopy(model).eval().requires_grad_(False))
@@ -56,6 +71,12 @@ class Learner:
         )
         if config.compute.compile:
             compile_blocks(model)
+        if ranks.sharded:
+            from stare.train.parallel_model import layers_of, shard_policy
+
+            for part in (self.policy, self.reference):
+                if part is not None:
+                    shard_policy(part, layers_of(part.model), config.parallel, device)
         self.optimizer = make_optimizer(model, config)
         self.optimizer_steps = 0
         self.controller = TargetEntropyController(config.stare)
@@ -72,7 +93,8 @@ class Learner:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        self.optimizer.load_state_dict(state["optimizer"])
+        if "optimizer" in state:  # a sharded one is loaded where it lies
+            self.optimizer.load_state_dict(state["optimizer"])
         self.optimizer_steps = state["optimizer_steps"]
         self.controller.load_state_dict(state["controller"])
         self.pressure.load_state_dict(state["pressure"])
@@ -80,43 +102,61 @@ class Learner:
     def step(self, batch: Batch) -> Metrics:
         """Update the policy once on a batch (or `mini_batches` x `epochs` times) and report.
 
-        The batch is scored, gated and reweighted as a whole; micro-batches only bound memory:
-        losses are normalised by the batch, so cutting it differently changes nothing.
+        The batch is scored, gated and reweighted as a whole; micro-batches and ranks only bound
+        memory and time: losses are normalised by the batch, so cutting it differently changes
+        nothing.
+
+        Args:
+            batch: the whole batch, the same on every rank.
         """
         optim = self.config.optim
-        batch = batch.to(self.device)
-        every_row = torch.arange(batch.size, device=self.device)
+        whole = batch.to(self.device)
+        own = own_rows(whole, self.ranks)
+        batch = own.batch
+        cut = self._parts(batch, torch.arange(batch.size, device=self.device))
         on_policy = optim.mini_batches * optim.epochs == 1
-        one_pass = on_policy and len(self._cut(batch, every_row)) == 1
+        one_pass = on_policy and len(cut) == 1
         # When one forward pass covers the batch, its own graph serves the update as well.
         self.model.train(one_pass)
         live = self._forward(batch) if one_pass else None
         if live is not None:
-            old = _Scores.of(live)
+            old = Scores.of(live)
         elif self.config.compute.reuse_rollout:
-            old = _Scores.reported(batch, self.config.stare.gate in ("sample", "token"))
+            old = Scores.reported(batch, self.config.stare.gate in ("sample", "token"))
         else:
-            old = self._score(batch, every_row)
-        reference_BT = self._reference_logprobs(batch, every_row)
-
-        entropy = _masked_mean(old.entropy_BT, batch.mask_BT)
+            old = self._score(batch, cut)
         moved = not (on_policy and old.is_reported)
+        reference_BT = self._reference_logprobs(batch, cut)
+
+        entropy = mean_over_ranks(old.entropy_BT, batch.mask_BT, self.ranks)
         gate = self.controller.update(entropy)
-        advantages_BT, metrics = self._advantages(batch, old, gate)
+        advantages_B: Tensor = group_advantages(
+            whole.rewards_B,
+            whole.group_ids_B,
+            scale=self.config.advantage.scale,
+            eps=self.config.advantage.eps,
+        )
+        advantages_BT, metrics = self._advantages(own, old, gate, advantages_B)
         if batch.sampled_logprobs_BT is not None and not old.is_reported:
-            metrics |= mismatch(old.logprobs_BT, batch.sampled_logprobs_BT, batch.mask_BT)
+            sampled_BT = batch.sampled_logprobs_BT
+            metrics |= mismatch(old.logprobs_BT, sampled_BT, batch.mask_BT, self.ranks)
+        teaches_B = (broadcast_advantages(advantages_B, whole.mask_BT) != 0).any(dim=1)
 
         parts: list[dict[str, Tensor]] = []
         grad_norms: list[float] = []
         idle = 0
         self.model.train()
         for epoch in range(optim.epochs):
-            for mini in self._mini_batches(every_row, epoch):
-                normalizer = loss_normalizer(batch.mask_BT[mini], self.config.loss)
-                # Micro-batches come sorted by length; the one pass is in the batch's own order.
-                cut = [mini] if one_pass else self._cut(batch, mini)
-                for rows in cut:
-                    part = batch if one_pass else batch.rows(rows)
+            for mini in self._mini_batches(torch.arange(whole.size, device=self.device), epoch):
+                normalizer = loss_normalizer(whole.mask_BT[mini], self.config.loss)
+                if one_pass:
+                    # Micro-batches come sorted by length; the one pass is in the batch's own order.
+                    mine = torch.arange(batch.size, device=self.device)
+                    passes = [Part(batch, mine, True)]
+                else:
+                    local = own.where_B[mini]
+                    passes = self._parts(batch, local[local >= 0])
+                for part, rows, _ in passes:
                     width = part.mask_BT.shape[1]
                     now = live if live is not None else self._forward(part)
                     loss, stats = policy_loss(
@@ -132,15 +172,16 @@ class Learner:
                         entropy_BT=now.entropy_BT,
                         rollout_logprobs_BT=part.sampled_logprobs_BT,
                     )
-                    loss.backward()  # type: ignore[no-untyped-call]
+                    # Sharded gradients are averaged over the ranks; the loss is a part of a sum.
+                    (loss * self.ranks.size).backward()  # type: ignore[no-untyped-call]
                     parts.append(stats)
                 # Without a token to learn from, old momentum would still move the weights.
-                if bool((advantages_BT[mini] != 0).any()):
+                if bool(teaches_B[mini].any()):
                     grad_norms.append(self._optimizer_step())
                 else:
                     idle += 1
         skipped = idle + sum(not math.isfinite(norm) for norm in grad_norms)
-        totals = finish_stats(add_stats(parts))
+        totals = finish_stats(stats_over_ranks(add_stats(parts), self.ranks))
         # Each optimiser step's losses add up to its loss; report their mean.
         metrics |= totals | {"loss/total": totals["loss/total"] / (len(grad_norms) + idle)}
         metrics |= {
@@ -152,32 +193,23 @@ class Learner:
         }
         return metrics
 
-    def _advantages(self, batch: Batch, old: _Scores, gate: GateState) -> tuple[Tensor, Metrics]:
-        """Group advantages, reweighted by STARE where it is enabled."""
-        advantages_B = group_advantages(
-            batch.rewards_B,
-            batch.group_ids_B,
-            scale=self.config.advantage.scale,
-            eps=self.config.advantage.eps,
-        )
-        metrics = self._pressure(batch, old, advantages_B)
+    def _advantages(
+        self, own: OwnRows, old: Scores, gate: GateState, advantages_B: Tensor
+    ) -> tuple[Tensor, Metrics]:
+        """Advantages of the rank's rows, reweighted by STARE where it is enabled."""
+        batch, advantages_B = own.batch, advantages_B[own.source_R]
+        metrics = self._pressure(own, old, advantages_B)
         metrics["stare/ignored_nonfinite"] = self.controller.ignored_nonfinite
         metrics["stare/alarms"] = self.controller.alarms
         advantages_BT: Tensor = broadcast_advantages(advantages_B, batch.mask_BT)
         if not self.config.stare.enabled:
             return advantages_BT, metrics
-        weights_BT, stats = token_weights(
-            old.logprobs_BT,
-            advantages_B,
-            batch.mask_BT,
-            config=self.config.stare,
-            gate=gate,
-            entropy=old.entropy_BT,
-            concentration=old.concentration_BT,
+        weights_BT, stats = select_weights(
+            own, old, advantages_B, self.config.stare, self.ranks, gate=gate
         )
         return advantages_BT * weights_BT, metrics | stats.as_dict(prefix="stare/")
 
-    def _pressure(self, batch: Batch, old: _Scores, advantages_B: Tensor) -> Metrics:
+    def _pressure(self, own: OwnRows, old: Scores, advantages_R: Tensor) -> Metrics:
         """What the update does to the entropy, where C is known."""
         if old.concentration_BT is None:
             return {}
@@ -185,10 +217,11 @@ class Learner:
             old.logprobs_BT,
             old.entropy_BT,
             old.concentration_BT,
-            advantages_B,
-            batch.mask_BT,
-            selected=self._minority(batch, old, advantages_B),
+            advantages_R,
+            own.batch.mask_BT,
+            selected=minority(own, old, advantages_R, self.config.stare, self.ranks),
         )
+        pressure = EntropyPressure(*self.ranks.total(astuple(pressure)))
         self.pressure.add(pressure)
         pooled = self.pressure.pooled
         figures = pressure.as_dict() | {
@@ -198,20 +231,9 @@ class Learner:
         # NaN means "not defined" here (no weight balances the batch, nothing selected): no value.
         return {k: None if math.isnan(v) else v for k, v in figures.items()}
 
-    def _minority(self, batch: Batch, old: _Scores, advantages_B: Tensor) -> Tensor:
-        """L+ and L-: the high-surprisal sets, whether or not the gate or the variant uses them."""
-        rules = [Rule(sign, "high", self.config.stare.top_p_ratio, 2.0) for sign in (1, -1)]
-        weights_BT, _ = token_weights(
-            old.logprobs_BT,
-            advantages_B,
-            batch.mask_BT,
-            config=replace(self.config.stare, gate="off"),
-            rules=rules,
-            entropy=old.entropy_BT,
-            concentration=old.concentration_BT,
-        )
-        selected: Tensor = weights_BT != 1
-        return selected
+    def _parts(self, batch: Batch, rows: Tensor) -> list[Part]:
+        budget = self.config.optim.micro_batch_tokens
+        return parts_of(batch, rows, budget, self.ranks, packed=self.config.compute.packing)
 
     def _autocast(self) -> AbstractContextManager[object]:
         if self.config.model.dtype == "bfloat16":
@@ -224,11 +246,6 @@ class Learner:
             temperature=self.config.rollout.temperature,
             chunk_tokens=self.config.compute.logit_chunk_tokens,
         )
-
-    def _cut(self, batch: Batch, rows: Tensor) -> list[Tensor]:
-        """Micro-batches."""
-        budget = self.config.optim.micro_batch_tokens
-        return micro_batches(batch, rows, budget, packed=self.config.compute.packing)
 
     def _forward(self, batch: Batch, policy: PolicyForward | None = None) -> TokenStatistics:
         """Log-probability, entropy and concentration of every response token, [B, T]."""
@@ -258,25 +275,28 @@ class Learner:
         return result
 
     @torch.no_grad()
-    def _score(self, batch: Batch, rows: Tensor, policy: PolicyForward | None = None) -> _Scores:
-        """The whole batch without a graph, micro-batch by micro-batch."""
+    def _score(
+        self, batch: Batch, parts: list[Part], policy: PolicyForward | None = None
+    ) -> Scores:
+        """The rank's rows without a graph, micro-batch by micro-batch."""
         logprobs_BT, entropy_BT, concentration_BT = torch.zeros(
             (3, *batch.mask_BT.shape), device=self.device
         )
-        for part_rows in self._cut(batch, rows):
-            part = batch.rows(part_rows)
+        for part, part_rows, counts in parts:
             stats = self._forward(part, policy)
             assert stats.concentration_BT is not None, "the forward always computes it"
+            if not counts:
+                continue
             width = part.mask_BT.shape[1]
             logprobs_BT[part_rows, :width] = stats.logprobs_BT
             entropy_BT[part_rows, :width] = stats.entropy_BT
             concentration_BT[part_rows, :width] = stats.concentration_BT
-        return _Scores(logprobs_BT, entropy_BT, concentration_BT)
+        return Scores(logprobs_BT, entropy_BT, concentration_BT)
 
-    def _reference_logprobs(self, batch: Batch, rows: Tensor) -> Tensor | None:
+    def _reference_logprobs(self, batch: Batch, parts: list[Part]) -> Tensor | None:
         if self.reference is None:
             return None
-        return self._score(batch, rows, self.reference).logprobs_BT
+        return self._score(batch, parts, self.reference).logprobs_BT
 
     def _mini_batches(self, rows: Tensor, epoch: int) -> list[Tensor]:
         """Rows of each mini-batch; shuffled by step and epoch where there are several."""
@@ -293,6 +313,10 @@ class Learner:
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         bound = math.inf if optim.grad_clip is None else optim.grad_clip
         norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
+        if self.ranks.sharded:
+            from stare.train.parallel_model import full_tensor
+
+            norm = full_tensor(norm)
         for group in self.optimizer.param_groups:
             group["lr"] = optim.lr * min(
                 1.0, (self.optimizer_steps + 1) / max(1, optim.warmup_steps)
@@ -303,43 +327,3 @@ class Learner:
             self.optimizer_steps += 1
         self.optimizer.zero_grad(set_to_none=True)
         return float(norm)
-
-
-def _masked_mean(values_BT: Tensor, mask_BT: Tensor) -> float:
-    count = int(mask_BT.sum())
-    return float(values_BT[mask_BT].double().sum() / count) if count else float("nan")
-
-
-class _Scores(NamedTuple):
-    """Statistics of the policy before the update, without a graph; each [B, T]."""
-
-    logprobs_BT: Tensor
-    entropy_BT: Tensor
-    concentration_BT: Tensor | None
-    is_reported: bool = False
-    """By the sampler, not by a forward of the learner."""
-
-    @staticmethod
-    def of(stats: TokenStatistics) -> _Scores:
-        assert stats.concentration_BT is not None, "the forward always computes it"
-        return _Scores(
-            stats.logprobs_BT.detach(), stats.entropy_BT.detach(), stats.concentration_BT.detach()
-        )
-
-    @staticmethod
-    def reported(batch: Batch, need_entropy: bool) -> _Scores:
-        """What the sampler said; without entropies of its own, the sampled surprisal."""
-        logprobs_BT, entropy_BT = batch.sampled_logprobs_BT, batch.sampled_entropy_BT
-        for value, name, needed in (
-            (logprobs_BT, "log-probs", True),
-            (entropy_BT, "entropies, which the gate needs,", need_entropy),
-        ):
-            if value is None and needed:
-                raise RunError(
-                    f"compute.reuse_rollout=true, but the sampler reported no {name}\n"
-                    "hint: compute.reuse_rollout=false"
-                )
-        assert logprobs_BT is not None
-        if entropy_BT is None:
-            entropy_BT = -logprobs_BT
-        return _Scores(logprobs_BT, entropy_BT, None, is_reported=True)

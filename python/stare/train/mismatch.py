@@ -8,19 +8,24 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from stare.train.parallel import Ranks, alone
+
 __all__ = ["mismatch"]
 
 _FAR = 0.6931471805599453
 """ln 2: a ratio outside [1/2, 2]."""
 
 
-def mismatch(trainer_BT: Tensor, sampler_BT: Tensor, mask_BT: Tensor) -> dict[str, float]:
+def mismatch(
+    trainer_BT: Tensor, sampler_BT: Tensor, mask_BT: Tensor, ranks: Ranks = alone
+) -> dict[str, float]:
     """Figures over the tokens under the mask, with r = exp(trainer - sampler) of each.
 
     Args:
         trainer_BT: log-probabilities by the trainer's forward, nats.
         sampler_BT: those that the sampler reported when it drew the tokens.
         mask_BT: tokens that count.
+        ranks: processes that hold parts of the batch.
 
     Returns:
         `mean_abs` and `max_abs` of ln r, and `far_frac`, the share of tokens with r outside
@@ -33,10 +38,14 @@ def mismatch(trainer_BT: Tensor, sampler_BT: Tensor, mask_BT: Tensor) -> dict[st
         (0.5, 0.5)
     """
     log_r = (trainer_BT - sampler_BT).detach()[mask_BT].double()
-    if not len(log_r):
+    size = torch.cat([log_r.abs(), log_r.new_zeros(1)])  # a maximum needs something
+    own = torch.stack([size.sum(), (size > _FAR).double().sum(), size.max()]).tolist()
+    total, far, n = ranks.total([*own[:2], float(len(log_r))])
+    if not n:
         return {}
-    size = log_r.abs()
-    mean, largest, far = torch.stack(
-        [size.mean(), size.max(), (size > _FAR).double().mean()]
-    ).tolist()
-    return {"mismatch/mean_abs": mean, "mismatch/max_abs": largest, "mismatch/far_frac": far}
+    largest = ranks.largest(own[2])
+    return {
+        "mismatch/mean_abs": total / n,
+        "mismatch/max_abs": largest,
+        "mismatch/far_frac": far / n,
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import resource
 import sys
 import time
@@ -12,19 +13,21 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from rich.console import Console
 
 from stare.rollout.sampler import EngineSampler, WeightReceiver
 from stare.seeds import derive_seed
 from stare.train.batch import make_batch
-from stare.train.checkpoint import CheckpointStore, rng_state, set_rng_state
 from stare.train.collect import Collected, collect
 from stare.train.config import TrainConfig, to_dict
 from stare.train.evaluate import Evaluation, evaluate
 from stare.train.learner import Learner
 from stare.train.metrics import open_writers
 from stare.train.overrides import environment
+from stare.train.parallel import Ranks, start_ranks
 from stare.train.progress import TrainProgress
-from stare.train.runfolder import RunFolder, write_json
+from stare.train.runfolder import write_json
+from stare.train.saving import open_folder, open_saver
 from stare.train.session import Session, build_session, pick_device
 
 __all__ = ["train"]
@@ -42,28 +45,40 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
     Raises:
         StareError: the configuration, the data or the run folder is not usable; nothing is lost.
     """
-    device = pick_device(config.run.device)
+    with start_ranks(config, pick_device(config.run.device).type) as ranks:
+        ranks.agree("the configuration", json.dumps(to_dict(config), sort_keys=True))
+        _train(config, out, ranks, resume=resume)
+
+
+def _train(config: TrainConfig, out: Path, ranks: Ranks, *, resume: bool) -> None:
+    device = ranks.together(lambda: pick_device(config.run.device, ranks))
+    if ranks.sharded and device.type == "cuda":
+        torch.cuda.set_device(device)
     if config.run.deterministic:
         # On a CPU every operation used here has a deterministic version; on CUDA a few only warn.
         # (`use_deterministic_algorithms` does the same and imports the compiler: 3 s.)
         torch.set_deterministic_debug_mode("warn" if device.type == "cuda" else "error")
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    with RunFolder(out, config, resume=resume, environment=environment()) as folder:
+    with open_folder(out, config, ranks, resume=resume, environment=environment()) as folder:
         step = 0
         try:
-            session = build_session(config, device)
-            learner = Learner(session.model, config, device)
-            store = CheckpointStore(
-                folder.checkpoints_path, keep=config.run.keep_checkpoints, fsync=config.run.fsync
-            )
-            step = _restore(store, session, learner) if folder.resumed else 0
+            session = ranks.together(lambda: build_session(config, device, ranks))
+            if session.data_report is not None and ranks.is_first:
+                session.data_report.write(folder.path / "data")
+            learner = Learner(session.model, config, device, ranks)
+            saver = open_saver(folder.checkpoints_path, config.run, ranks)
+            step = saver.restore(session, learner) if folder.resumed else 0
             with contextlib.ExitStack() as stack:
-                writers = open_writers(
-                    folder.path,
-                    tensorboard=config.run.tensorboard,
-                    wandb=config.run.wandb,
-                    wandb_project=config.run.wandb_project,
-                    config=to_dict(config),
+                writers = (
+                    open_writers(
+                        folder.path,
+                        tensorboard=config.run.tensorboard,
+                        wandb=config.run.wandb,
+                        wandb_project=config.run.wandb_project,
+                        config=to_dict(config),
+                    )
+                    if ranks.is_first
+                    else []
                 )
                 for writer in writers:
                     stack.callback(writer.close)
@@ -71,7 +86,10 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
                     stack.callback(session.sampler.close)
                 progress = stack.enter_context(
                     TrainProgress(
-                        steps=config.run.steps, start=step, log_every=config.run.log_every
+                        steps=config.run.steps,
+                        start=step,
+                        log_every=config.run.log_every,
+                        console=None if ranks.is_first else Console(quiet=True),
                     )
                 )
 
@@ -82,26 +100,35 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
 
                 stack.enter_context(_frozen_setup())
                 folder.set_status("running", step=step)
+                if isinstance(session.sampler, WeightReceiver):
+                    _hand_over(session.sampler, session, learner)
                 if step == 0 and config.eval.every:
-                    log({"step": 0, **_evaluate(config, session, folder.path, step=0)})
+                    log({"step": 0, **_evaluate(config, session, folder.path, ranks, step=0)})
                 saving = 0.0
                 while step < config.run.steps:
                     step += 1
                     last = step == config.run.steps
                     row = {"step": step, **_train_step(config, session, learner, step)}
                     if config.eval.every and (last or step % config.eval.every == 0):
-                        row |= _evaluate(config, session, folder.path, step=step)
+                        row |= _evaluate(config, session, folder.path, ranks, step=step)
                     log(row | {"time/checkpoint": saving})
                     began = time.perf_counter()
                     every = config.run.checkpoint_every
                     if last or (every and step % every == 0):
-                        store.save(_state(session, learner), step)
+                        saver.save(session, learner, step)
                     saving = time.perf_counter() - began
             folder.set_status("finished", step=step)
         except BaseException as error:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             folder.set_status(status, step=step, error=f"{type(error).__name__}: {error}")
             raise
+
+
+def _hand_over(sampler: WeightReceiver, session: Session, learner: Learner) -> None:
+    """Give the policy's weights to a sampler that has its own; all ranks together."""
+    from stare.train.parallel_model import full_parameters
+
+    sampler.load_weights(full_parameters(session.model), version=learner.optimizer_steps)
 
 
 @contextlib.contextmanager
@@ -122,15 +149,17 @@ def _frozen_setup() -> Iterator[None]:
 def _train_step(config: TrainConfig, session: Session, learner: Learner, step: int) -> Metrics:
     began = time.perf_counter()
     session.model.eval()
-    collected = collect(
-        session.stream,
-        session.render,
-        session.sampler,
-        session.reward_fn,
-        config.rollout,
-        config.reward,
-        seed=derive_seed(config.run.seed, "rollout", step),
-    )
+    with session.generating():
+        collected = collect(
+            session.stream,
+            session.render,
+            session.sampler,
+            session.reward_fn,
+            config.rollout,
+            config.reward,
+            seed=derive_seed(config.run.seed, "rollout", step),
+            share=session.share,
+        )
     rolled_out = time.perf_counter()
     metrics = _rollout_metrics(collected, config)
     sampler = session.sampler
@@ -142,7 +171,7 @@ def _train_step(config: TrainConfig, session: Session, learner: Learner, step: i
         metrics |= learner.step(batch)
     updated = time.perf_counter()
     if isinstance(sampler, WeightReceiver):
-        sampler.load_weights(session.model.state_dict().items(), version=learner.optimizer_steps)
+        _hand_over(sampler, session, learner)
         metrics["time/sync"] = time.perf_counter() - updated
     ended = time.perf_counter()
     tokens = sum(len(c.token_ids) for g in collected.generated for c in g.completions)
@@ -151,7 +180,7 @@ def _train_step(config: TrainConfig, session: Session, learner: Learner, step: i
         "time/update": updated - rolled_out,
         "time/step": ended - began,
         "speed/tokens_per_s": tokens / (ended - began),
-        "memory/peak_mb": _peak_memory_mb(learner.device),
+        "memory/peak_mb": learner.ranks.largest(_peak_memory_mb(learner.device)),
     }
     return metrics
 
@@ -198,43 +227,26 @@ def _rollout_entropy(collected: Collected) -> float | None:
     return total / count if count else None
 
 
-def _evaluate(config: TrainConfig, session: Session, folder: Path, *, step: int) -> Metrics:
+def _evaluate(
+    config: TrainConfig, session: Session, folder: Path, ranks: Ranks, *, step: int
+) -> Metrics:
     began = time.perf_counter()
     session.model.eval()
-    result: Evaluation = evaluate(
-        session.held_out,
-        session.render,
-        session.sampler,
-        session.reward_fn,
-        config.eval,
-        max_tokens=config.rollout.max_response_tokens,
-        seed=config.run.seed,
-    )
-    # The counts behind the latest scores, for intervals and for pooling over seeds.
-    write_json(folder / "eval.json", {"step": step, **asdict(result)})
+    with session.generating():
+        result: Evaluation = evaluate(
+            session.held_out,
+            session.render,
+            session.sampler,
+            session.reward_fn,
+            config.eval,
+            max_tokens=config.rollout.max_response_tokens,
+            seed=config.run.seed,
+            share=session.share,
+        )
+    if ranks.is_first:
+        # The counts behind the latest scores, for intervals and for pooling over seeds.
+        write_json(folder / "eval.json", {"step": step, **asdict(result)})
     return result.scores(config.eval.ks) | {"time/eval": time.perf_counter() - began}
-
-
-def _state(session: Session, learner: Learner) -> dict[str, object]:
-    return {
-        "model": session.model.state_dict(),
-        "learner": learner.state_dict(),
-        "stream": session.stream.state_dict(),
-        "rng": rng_state(),
-    }
-
-
-def _restore(store: CheckpointStore, session: Session, learner: Learner) -> int:
-    found = store.latest()
-    if found is None:
-        return 0
-    for message in found.skipped:
-        print(f"warning: {message}; an older checkpoint is used", file=sys.stderr)
-    session.model.load_state_dict(found.state["model"])
-    learner.load_state_dict(found.state["learner"])
-    session.stream.load_state_dict(found.state["stream"])
-    set_rng_state(found.state["rng"])
-    return found.step
 
 
 def _peak_memory_mb(device: torch.device) -> float:

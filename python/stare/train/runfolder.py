@@ -33,7 +33,9 @@ FREE_KEYS = (
     "run.checkpoint_every",
     "run.keep_checkpoints",
     "run.fsync",
-    "run.fsync",
+    "parallel.reshard_after_forward",
+    "parallel.cpu_offload",
+    "parallel.timeout_s",
 )
 """Keys that a resumed run may change: none of them alters a training step."""
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from stare.coerce import check_fields, interval
 from stare.config import StareConfig
 from stare.errors import ConfigError
+from stare.train.sections_data import MixingFields, check_mixing
 
 __all__ = [
     "BOXED_PROMPT",
@@ -54,6 +55,8 @@ class ModelConfig:
     """Name of the checkpoint a factory starts from (the demo: mod5, exact, tol3)."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Compute type: bfloat16 runs forward and backward under autocast, weights stay float32."""
+    attention: Literal["auto", "eager", "sdpa", "flash_attention_2"] = "auto"
+    """Attention of a model from `path`; auto leaves it to transformers."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, about a third more time."""
     extra: dict[str, Any] = field(default_factory=dict)
@@ -72,8 +75,8 @@ class ModelConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataConfig:
-    """The problems: `path` (JSONL of {id?, problem, answer}) or `factory`, one of the two."""
+class DataConfig(MixingFields):
+    """The problems: `path` (JSONL of {id?, problem, answer}), `factory` or `sources`."""
 
     path: str | None = None
     """JSONL of training problems."""
@@ -102,6 +105,7 @@ class DataConfig:
             raise ConfigError(
                 f"prompt_template must contain {{problem}}, got {self.prompt_template!r}"
             )
+        check_mixing(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -11,18 +12,24 @@ from typing import Any
 import torch
 
 from stare.errors import ConfigError, DataError, MissingExtraError
-from stare.rollout.sampler import Sampler
-from stare.train.collect import RewardFn
+from stare.rollout.sampler import Sampler, WeightReceiver
+from stare.train.collect import Group, RewardFn, Share
 from stare.train.config import TrainConfig
 from stare.train.data import (
+    ProblemSource,
     ProblemStream,
     check_prompt_lengths,
     load_problems,
     render_prompts,
 )
+from stare.train.mixing.prepare import Prepared, prepare
+from stare.train.mixing.prompts import keep_short_prompts, prompt_lengths
+from stare.train.mixing.report import DataReport
+from stare.train.mixing.stream import MixedStream
+from stare.train.parallel import Ranks, alone
 from stare.types import Problem
 
-__all__ = ["Session", "build_session", "load_object", "pick_device"]
+__all__ = ["Session", "build_session", "load_model", "load_object", "pick_device"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +41,14 @@ class Session:
     sampler: Sampler
     reward_fn: RewardFn
     render: Callable[[Sequence[Problem]], list[str]]
-    stream: ProblemStream
+    stream: ProblemSource
     held_out: list[Problem]
+    data_report: DataReport | None = None
+    """What became of the rows of `data.sources`."""
+    share: Share | None = None
+    """Divides prompts over the ranks; None for one rank."""
+    generating: Callable[[], AbstractContextManager[None]] = nullcontext
+    """The sampler's weights are there, and the policy's, inside `with session.generating():`."""
 
 
 def load_object(path: str, key: str) -> Any:
@@ -61,21 +74,30 @@ def load_object(path: str, key: str) -> Any:
     return value
 
 
-def pick_device(name: str) -> torch.device:
-    """`auto` takes CUDA where there is one.
+def pick_device(name: str, ranks: Ranks = alone) -> torch.device:
+    """`auto` takes CUDA where there is one; each rank of several takes a device of its own.
 
     Raises:
-        ConfigError: CUDA was asked for and there is none.
+        ConfigError: CUDA was asked for and there is none, or one device for several ranks.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     device = torch.device(name)
+    if ranks.size > 1 and device.index is not None:
+        raise ConfigError(f"run.device={name!r} names one device for {ranks.size} ranks")
+    if ranks.sharded and device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", ranks.local_rank)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError(f"run.device={name!r}, but torch finds no CUDA device")
     return device
 
 
-def _load_model(config: TrainConfig, device: torch.device) -> tuple[torch.nn.Module, Any]:
+def load_model(config: TrainConfig, device: torch.device) -> tuple[torch.nn.Module, Any]:
+    """The policy as it is before training, and its tokenizer.
+
+    Raises:
+        ConfigError: the configuration names what cannot be loaded.
+    """
     model_config = config.model
     if model_config.factory is not None:
         factory = load_object(model_config.factory, "model.factory")
@@ -85,8 +107,11 @@ def _load_model(config: TrainConfig, device: torch.device) -> tuple[torch.nn.Mod
 
         try:
             tokenizer = AutoTokenizer.from_pretrained(model_config.path)
-            model = AutoModelForCausalLM.from_pretrained(model_config.path, dtype=torch.float32)
-        except (OSError, ValueError) as error:
+            attention = None if model_config.attention == "auto" else model_config.attention
+            model = AutoModelForCausalLM.from_pretrained(
+                model_config.path, dtype=torch.float32, attn_implementation=attention
+            )
+        except (OSError, ValueError, ImportError) as error:
             raise ConfigError(
                 f"model.path={model_config.path!r} cannot be loaded: {error}"
             ) from error
@@ -119,13 +144,16 @@ def _load_problems(config: TrainConfig) -> tuple[list[Problem], list[Problem]]:
     return load_problems(data.path), held_out
 
 
-def _make_sampler(config: TrainConfig, model: Any, tokenizer: Any, device: torch.device) -> Sampler:
+def _make_sampler(
+    config: TrainConfig, model: Any, generator: Any, tokenizer: Any, device: torch.device
+) -> Sampler:
+    """The sampler; `generator` is the policy, or a copy of it where that is split over ranks."""
     rollout = config.rollout
     if rollout.sampler == "transformers":
         from stare.rollout.hf import TransformersSampler
 
         return TransformersSampler(
-            model,
+            generator,
             tokenizer,
             device,
             max_prompt_tokens=rollout.max_prompt_tokens,
@@ -133,7 +161,8 @@ def _make_sampler(config: TrainConfig, model: Any, tokenizer: Any, device: torch
         )
     if rollout.sampler == "vllm":
         return _make_vllm(config, model, tokenizer, device)
-    made: Sampler = load_object(rollout.sampler, "rollout.sampler")(model, tokenizer, device)
+    make = load_object(rollout.sampler, "rollout.sampler")
+    made: Sampler = make(generator, tokenizer, device)
     return made
 
 
@@ -179,25 +208,48 @@ def _make_vllm(config: TrainConfig, model: Any, tokenizer: Any, device: torch.de
     )
 
 
-def build_session(config: TrainConfig, device: torch.device) -> Session:
+def _mix(config: TrainConfig) -> Prepared:
+    data = config.data
+    held_out = load_problems(data.eval_path) if data.eval_path is not None else None
+    return prepare(data, seed=config.run.seed, held_out=held_out)
+
+
+def build_session(config: TrainConfig, device: torch.device, ranks: Ranks = alone) -> Session:
     """Load the model and the data and connect them.
+
+    Where ranks shard the policy, the model stays on the CPU until the learner shards it, and the
+    sampler works on a copy that has weights only while it generates.
 
     Raises:
         ConfigError: something named by the configuration cannot be loaded.
         DataError: a data file is not usable.
     """
-    train, held_out = _load_problems(config)
+    mixed = _mix(config) if config.data.sources else None
+    if mixed is not None:
+        train, held_out = [p for ps in mixed.sets.values() for p in ps], mixed.held_out
+    else:
+        train, held_out = _load_problems(config)
     if not train:
         raise DataError("the training set is empty")
     if config.eval.every and not held_out:
         raise ConfigError(
             f"eval.every={config.eval.every}, but there are no held-out problems\n"
             "hint: set data.eval_path, or eval.every=0"
+            + (", or data.held_out" if mixed is not None else "")
         )
     torch.manual_seed(config.run.seed)
-    model, tokenizer = _load_model(config, device)
+    model, tokenizer = load_model(config, torch.device("cpu") if ranks.sharded else device)
+    generator = model
+    generating: Callable[[], AbstractContextManager[None]] = nullcontext
+    if ranks.sharded:
+        from stare.train.parallel_model import GenerationCopy
 
-    sampler = _make_sampler(config, model, tokenizer, device)
+        copied = GenerationCopy(model, config.parallel, device)
+        generator, generating = copied.model, copied.filled
+
+    sampler = _make_sampler(config, model, generator, tokenizer, device)
+    if isinstance(sampler, WeightReceiver):
+        generating = nullcontext  # it has weights of its own
 
     if config.reward.function == "math":
         from stare.verify import math_reward
@@ -213,10 +265,20 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
             problems, tokenizer, config.data.prompt_template, config.data.chat_template
         )
 
+    def share(prompts: Sequence[str], work: Callable[[list[int]], list[Group]]) -> list[Group]:
+        # Prompts of the same tokens are the same prompt to the sampler.
+        keys = tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
+        return ranks.share([tuple(ids) for ids in keys], work)
+
     # One token at least must fit behind a prompt.
     context = getattr(getattr(model, "config", None), "max_position_embeddings", None)
     longest = config.rollout.max_prompt_tokens
     longest = longest if context is None else min(longest, context - 1)
+    if mixed is not None:
+        if config.data.long_prompts == "drop":
+            mixed = keep_short_prompts(mixed, render, tokenizer, longest)
+            train = [p for ps in mixed.sets.values() for p in ps]
+        mixed.report.lengths = prompt_lengths(mixed, render, tokenizer)
     for problems in (train, held_out):
         check_prompt_lengths(problems, render(problems), tokenizer, longest)
     # Padding is masked by length, never by id: any token of the vocabulary will do.
@@ -227,6 +289,13 @@ def build_session(config: TrainConfig, device: torch.device) -> Session:
         sampler=sampler,
         reward_fn=reward_fn,
         render=render,
-        stream=ProblemStream(train, seed=config.run.seed, shuffle=config.data.shuffle),
+        stream=ProblemStream(train, seed=config.run.seed, shuffle=config.data.shuffle)
+        if mixed is None
+        else MixedStream(
+            mixed.sets, mixed.weights, seed=config.run.seed, shuffle=config.data.shuffle
+        ),
         held_out=held_out[: config.eval.problems],
+        data_report=None if mixed is None else mixed.report,
+        share=share if ranks.size > 1 else None,
+        generating=generating,
     )

@@ -18,11 +18,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
+from stare.benchmark_store import HEADER, data_folder
 from stare.errors import ArgumentError, DataError
 from stare.evals.data.adapt import AdaptedRow
 from stare.evals.data.identify import hash_pairs
 from stare.evals.data.normalise import golds_sha256, rows_sha256
-from stare.evals.data.readers import HEADER
 from stare.evals.data.registry import Manifest, load_manifest, names, unknown_benchmark
 from stare.types import Problem
 
@@ -80,16 +80,6 @@ class Benchmark:
         fields = self.header.to_json()
         del fields[HEADER]
         return fields
-
-
-def data_folder(given: Path | None = None) -> Path:
-    """The local store: `given`, else `$STARE_DATA`, else `~/.cache/stare/benchmarks`."""
-    if given is not None:
-        return given
-    if named := os.environ.get("STARE_DATA"):
-        return Path(named).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "stare" / "benchmarks"
 
 
 def check_name(name: str) -> str:

@@ -9,12 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from stare.benchmark_store import HEADER
 from stare.errors import DataError, MissingExtraError
 
-__all__ = ["HEADER", "SUFFIXES", "data_files", "read_rows"]
-
-HEADER = "stare_benchmark"
-"""Key of the first line of a file of the local store; importing such a file skips the line."""
+__all__ = ["SUFFIXES", "data_files", "read_rows"]
 
 Row = dict[str, Any]
 

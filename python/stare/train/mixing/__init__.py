@@ -1,0 +1,1 @@
+"""Several problem sets into one: reading, filters, duplicates, contamination, weights."""
