@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
-from stare.errors import RunError
-from stare.train.config import TrainConfig, to_dict
+from stare.errors import ConfigError, RunError
+from stare.train.config import TrainConfig, from_dict, to_dict
 
 __all__ = ["RunFolder", "differing_keys", "frozen_differences", "write_json"]
 
@@ -158,7 +158,7 @@ class RunFolder:
                 )
             write_json(path, {"format": 1, "config": table, "environment": environment})
             return
-        saved = read_config(self.path)
+        saved = _with_new_keys(read_config(self.path))
         changed = differing_keys(saved, table)
         frozen = frozen_differences(saved, table)
         if frozen:
@@ -209,6 +209,17 @@ class RunFolder:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _with_new_keys(saved: dict[str, Any]) -> dict[str, Any]:
+    """A saved configuration with the defaults of keys that are newer than it.
+
+    A default is what the run did before there was such a key.
+    """
+    try:
+        return to_dict(from_dict(saved))
+    except ConfigError:  # keys that are gone: the comparison names them
+        return saved
 
 
 def _read_object(path: Path) -> dict[str, Any]:
