@@ -42,9 +42,15 @@ def fails_on_rank_1(problems: Sequence[Problem], completions: Sequence[Completio
     return even_length(problems, completions)[int(os.environ["RANK"]) :]
 
 
+CALLS = []
+
+
 def dies_on_rank_1(problems: Sequence[Problem], completions: Sequence[Completion]) -> list[float]:
-    """Kills rank 1 where the others wait for it."""
-    if os.environ["RANK"] == "1":
+    """Kills rank 1 where the others wait for it: in the third step, and once."""
+    CALLS.append(len(completions))
+    once = Path(os.environ["STARE_TEST_FOLDER"]) / "has-died"
+    if os.environ["RANK"] == "1" and len(CALLS) == 3 and not once.exists():
+        once.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return even_length(problems, completions)
 

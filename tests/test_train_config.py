@@ -311,3 +311,19 @@ def test_wall_time_adds_up_over_resumes(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "r", small(), resume=True) as folder:
         folder.set_status("finished", step=1000)
     assert 100 <= read_status(tmp_path / "r")["wall_seconds"] < 200
+
+
+def test_a_run_from_before_a_key_existed_can_be_resumed(tmp_path: Path) -> None:
+    config = TrainConfig(model=ModelConfig(path="m"), data=DataConfig(path="d.jsonl"))
+    with RunFolder(tmp_path / "run", config):
+        pass
+    path = tmp_path / "run" / "config.json"
+    saved = json.loads(path.read_text())
+    del saved["config"]["parallel"]
+    path.write_text(json.dumps(saved))
+    with RunFolder(tmp_path / "run", config, resume=True) as folder:
+        assert folder.resumed
+    saved["config"]["optim"]["gone"] = 1
+    path.write_text(json.dumps(saved))
+    with pytest.raises(RunError, match=r"optim\.gone: 1 there, None here"):
+        RunFolder(tmp_path / "run", config, resume=True)

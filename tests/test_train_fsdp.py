@@ -35,9 +35,23 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fsdp")
     tiny_model(seed=1).save_pretrained(folder / "model")
     tiny_tokenizer(chat=True).save_pretrained(folder / "model")
+    tied = tiny_tied()
+    tied.save_pretrained(folder / "tied")
+    tiny_tokenizer(chat=True).save_pretrained(folder / "tied")
     rows = [{"problem": word, "answer": i} for i, word in enumerate(WORDS)]
     (folder / "data.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     return folder
+
+
+def tiny_tied() -> Any:
+    """A model whose head is its embedding."""
+    from transformers import LlamaForCausalLM
+
+    config = tiny_model().config
+    config.tie_word_embeddings = True
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        return LlamaForCausalLM(config).eval()
 
 
 def overrides(folder: Path, *extra: str) -> list[str]:
@@ -75,7 +89,7 @@ SEVERAL_STEPS = (
 )
 # One round of few small groups: batches with fewer rows than the four ranks.
 SHORT = (
-    "run.seed=4",
+    "run.seed=2",
     "rollout.group_size=2",
     "rollout.over_sample=1.0",
     "rollout.max_refills=0",
@@ -121,11 +135,13 @@ def _runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
         return f"reward.function=fsdp_worker:{how}_on_rank_1"
 
     several = (SHARDED, *SEVERAL_STEPS)
+    short = (*SHORT, f"model.path={folder / 'tied'}")
     pieces = (SHARDED, "eval.every=0")
+    dies = (*pieces, broken("dies"))
     phases: list[tuple[int, list[dict[str, Any]]]] = [
         (1, [job("single"), job("one", SHARDED), job("single-steps", *SEVERAL_STEPS)]),
         (2, [job("two", SHARDED), job("two-steps", *several)]),
-        (4, [job("four", SHARDED), job("four-short", SHARDED, *SHORT)]),
+        (4, [job("four", SHARDED), job("four-short", SHARDED, *short)]),
         (
             2,
             [
@@ -138,10 +154,11 @@ def _runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
             1,
             [
                 job("piece-3", *pieces, out="pieces", resume=True),
-                job("single-short", *SHORT),
+                job("single-short", *short),
             ],
         ),
-        (2, [job("dies", SHARDED, broken("dies"))]),
+        (2, [job("dies", *dies)]),
+        (2, [job("revived", *dies, out="dies", resume=True)]),
         (2, [job("hangs", SHARDED, broken("hangs"), "parallel.timeout_s=3") | {"abandon": True}]),
     ]
     ports = iter(free_ports(sum(len(jobs) for _, jobs in phases)))
@@ -151,9 +168,8 @@ def _runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
     ]
     (folder / "phases.json").write_text(json.dumps(table))
     command = [sys.executable, "-m", "fsdp_worker", str(folder / "phases.json")]
-    done = subprocess.run(
-        command, env=child_environment(), capture_output=True, timeout=280, check=False
-    )
+    environment = child_environment() | {"STARE_TEST_FOLDER": str(folder)}
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return {
         one["name"]: [
@@ -178,7 +194,7 @@ def weights(folder: Path, name: str, step: int = 3) -> dict[str, torch.Tensor]:
     if not (checkpoint / "shards").exists():
         state: dict[str, torch.Tensor] = CheckpointStore(checkpoint.parent).load(step)["model"]
         return state
-    model = tiny_model()
+    model = tiny_tied() if "short" in name else tiny_model()
     read_model(checkpoint, model)
     return dict(model.state_dict())
 
@@ -195,6 +211,14 @@ def assert_same_run(folder: Path, name: str, other: str) -> None:
             assert b[key] == expected, (a["step"], key)
     step = left[-1]["step"]
     assert_close(weights(folder, name, step), weights(folder, other, step))
+
+
+def assert_same_steps(folder: Path, whole: str, other: str) -> None:
+    """As `assert_same_run`, evaluation left out."""
+    steps = [row for row in rows(folder, whole, "eval/") if row["step"]]
+    for a, b in zip(steps, rows(folder, other), strict=True):
+        assert b == pytest.approx(a, 1e-5, 5e-6)
+    assert_close(weights(folder, whole), weights(folder, other))
 
 
 def assert_close(weights: dict[str, torch.Tensor], others: dict[str, torch.Tensor]) -> None:
@@ -251,10 +275,7 @@ def test_one_sharded_rank_is_a_single_process_bit_for_bit(
 def test_a_run_goes_on_with_another_number_of_ranks(folder: Path, runs: dict[str, Any]) -> None:
     """One step on two ranks, one on four, one on one."""
     assert [runs[f"piece-{i}"][0]["code"] for i in (1, 2, 3)] == [0, 0, 0]
-    whole = [row for row in rows(folder, "single", "eval/") if row["step"]]
-    for a, b in zip(whole, rows(folder, "pieces"), strict=True):
-        assert b == pytest.approx(a, 1e-5, 5e-6)
-    assert_close(weights(folder, "single"), weights(folder, "pieces"))
+    assert_same_steps(folder, "single", "pieces")
 
 
 def test_an_error_on_one_rank_is_one_message(folder: Path, runs: dict[str, Any]) -> None:
@@ -266,20 +287,23 @@ def test_an_error_on_one_rank_is_one_message(folder: Path, runs: dict[str, Any])
     assert status["status"] == "failed"
 
 
-@pytest.mark.parametrize("name", ["single", "two"])
+@pytest.mark.parametrize(
+    ("name", "step"), [("single", 3), ("two", 3), ("single-short", 2), ("four-short", 2)]
+)
 def test_an_exported_folder_loads_with_the_same_logits(
-    folder: Path, runs: dict[str, Any], name: str, tmp_path: Path
+    folder: Path, runs: dict[str, Any], name: str, step: int, tmp_path: Path
 ) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    assert export(folder / name, tmp_path / "hf") == 3
+    assert export(folder / name, tmp_path / "hf") == step
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "hf", dtype=torch.float32).eval()
-    trained = tiny_model()
-    trained.load_state_dict(weights(folder, name))
+    trained = tiny_tied() if "short" in name else tiny_model()
+    before = tiny_tied() if "short" in name else tiny_model(seed=1)
+    trained.load_state_dict(weights(folder, name, step))
     ids = AutoTokenizer.from_pretrained(tmp_path / "hf")("one and", return_tensors="pt").input_ids
     with torch.no_grad():
         assert torch.equal(model(ids).logits, trained(ids).logits)
-        assert not torch.equal(model(ids).logits, tiny_model(seed=1)(ids).logits)
+        assert not torch.equal(model(ids).logits, before(ids).logits)
     with pytest.raises(RunError, match="not an empty folder"):
         export(folder / name, tmp_path / "hf")
     with pytest.raises(RunError, match="step-000009 is incomplete"):
@@ -294,7 +318,14 @@ def test_a_lost_rank_stops_the_others(folder: Path, runs: dict[str, Any], how: s
     assert "error: rank 0 of 2 lost another one" in survivor["said"]
     assert "Traceback" not in survivor["said"]
     assert survivor["seconds"] < 60
-    assert json.loads((folder / how / "run.json").read_text())["status"] == "failed"
+    status = json.loads((folder / how / "run.json").read_text())["status"]
+    assert status == ("failed" if how == "hangs" else "finished"), "it was resumed"
+
+
+def test_a_run_that_lost_a_rank_goes_on(folder: Path, runs: dict[str, Any]) -> None:
+    """Killed in its third step, by `kill -9` of one rank, and resumed."""
+    assert [result["code"] for result in runs["revived"]] == [0, 0]
+    assert_same_steps(folder, "single", "dies")
 
 
 def test_torchrun_starts_it(folder: Path, tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def start_ranks(config: TrainConfig, device_type: str) -> Iterator[Ranks]:
         yield Ranks(rank=rank, size=size, local_rank=local_rank, sharded=True)
         clean = True
     except (dist.DistError, RuntimeError) as error:
-        if not _is_lost_peer(error):
+        if size == 1 or not _is_lost_peer(error):
             raise
         raise RunError(
             f"rank {rank} of {size} lost another one, or it did not answer within "
@@ -274,7 +274,7 @@ def start_ranks(config: TrainConfig, device_type: str) -> Iterator[Ranks]:
 
 def _is_lost_peer(error: Exception) -> bool:
     """Whether the transport failed; gloo says so with a bare RuntimeError."""
-    words = ("gloo", "connection", "timed out", "timeout", "socket", "broken pipe", "store")
+    words = ("gloo", "connection", "timed out", "timeout", "socket", "broken pipe")
     return isinstance(error, dist.DistError) or (
         type(error) is RuntimeError and any(word in str(error).lower() for word in words)
     )

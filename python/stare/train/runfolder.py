@@ -158,7 +158,7 @@ class RunFolder:
                 )
             write_json(path, {"format": 1, "config": table, "environment": environment})
             return
-        saved = _with_defaults(read_config(self.path))
+        saved = _with_new_keys(read_config(self.path))
         changed = differing_keys(saved, table)
         frozen = frozen_differences(saved, table)
         if frozen:
@@ -211,11 +211,14 @@ class RunFolder:
         self.close()
 
 
-def _with_defaults(saved: dict[str, Any]) -> dict[str, Any]:
-    """Keys that a run's version did not know had no effect there, as their defaults have none."""
+def _with_new_keys(saved: dict[str, Any]) -> dict[str, Any]:
+    """A saved configuration with the defaults of keys that are newer than it.
+
+    A default is what the run did before there was such a key.
+    """
     try:
         return to_dict(from_dict(saved))
-    except ConfigError:
+    except ConfigError:  # keys that are gone: the comparison names them
         return saved
 
 

@@ -238,6 +238,11 @@ def build_session(config: TrainConfig, device: torch.device, ranks: Ranks = alon
             + (", or data.held_out" if mixed is not None else "")
         )
     torch.manual_seed(config.run.seed)
+    if not ranks.is_first:
+        # One rank speaks.
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
     model, tokenizer = load_model(config, torch.device("cpu") if ranks.sharded else device)
     generator = model
     generating: Callable[[], AbstractContextManager[None]] = nullcontext
