@@ -76,7 +76,7 @@ def _print(plan: MemoryPlan, config: TrainConfig) -> None:
     facts = [
         ["tokens of a sequence", f"{plan.sequence:,} (context {shape.context:,})"],
         ["tokens of a micro-batch on one GPU", f"{plan.micro_batch:,}"],
-        ["key-value cache of a sequence", f"{_gib(plan.kv_per_sequence)} GiB"],
+        ["key-value cache of a sequence, on one GPU", f"{_gib(plan.kv_per_sequence)} GiB"],
         ["sequences at once in an engine", f"{fitting:,}"],
         ["engines", f"{engines} of {layout.tensor_parallel} GPUs ({layout.engine})"],
         ["waves of a first round", _waves(asked, fitting * engines)],
