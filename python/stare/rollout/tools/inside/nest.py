@@ -1,0 +1,127 @@
+"""Namespaces of its own for each program, and the little init process that watches over it.
+
+The zygote forks a first child, which makes the namespaces and forks the init: process 1 of a
+process namespace, whose end is the end of every process in it. The init gives itself a /tmp and a
+/proc, gives up its capabilities, installs the filter, forks the program, and tells the zygote
+through a pipe how the program ended. It can be attacked by its program only: what it tells is about
+that program and no other.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from . import linux
+from .program import OUT_OF_MEMORY, run_program
+
+__all__ = ["start"]
+
+WATCH_SECONDS = 0.02
+PAGE = os.sysconf("SC_PAGE_SIZE")
+UNSHARED = linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC
+HIDDEN = linux.MS_NOSUID | linux.MS_NODEV
+
+
+def start(report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[str, Any]) -> NoReturn:
+    """In the zygote's child: make the init and the program. Never returns.
+
+    `report_fd` gets the lines `init PID` and `exit CODE SECONDS`, `signal NUMBER SECONDS` or
+    `memory 0 SECONDS`; or `failed REASON`.
+    """
+    try:
+        if settings["nested"]:
+            user, group = os.getuid(), os.getgid()
+            linux.unshare(UNSHARED)
+            _write("/proc/self/setgroups", "deny")
+            _write("/proc/self/uid_map", f"{user} {user} 1")
+            _write("/proc/self/gid_map", f"{group} {group} 1")
+            init = os.fork()
+            if init:
+                _tell(report_fd, f"init {init}")
+                os._exit(0)
+            _furnish(settings)
+        else:
+            os.setsid()
+            _tell(report_fd, f"init {os.getpid()}")
+        _init(report_fd, program_fds, settings)
+    except BaseException as error:
+        _tell(report_fd, f"failed {type(error).__name__}: {error}")
+    finally:
+        os._exit(1)
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def _tell(report_fd: int, line: str) -> None:
+    os.write(report_fd, line.replace("\n", " ").encode("utf-8", "replace")[:2000] + b"\n")
+
+
+def _furnish(settings: Mapping[str, Any]) -> None:
+    """An empty /tmp and /dev/shm, and a /proc that shows this namespace's processes only."""
+    size = settings["limits"]["tmp_bytes"]
+    for target, share in (("/tmp", size), ("/dev/shm", size // 4)):
+        options = f"mode=1777,size={max(share, PAGE)},nr_inodes={settings['limits']['tmp_files']}"
+        linux.mount("tmpfs", target, HIDDEN, options)
+    linux.mount("proc", "/proc", HIDDEN | linux.MS_RDONLY | linux.MS_NOEXEC, "subset=pid")
+
+
+def _init(report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[str, Any]) -> NoReturn:
+    linux.become_subreaper()
+    if settings["nested"]:
+        linux.drop_capabilities()
+    else:
+        linux.die_with_parent()
+    if settings["filter"]:
+        from . import seccomp
+
+        seccomp.install(bytes.fromhex(settings["filter"]))
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
+    os.chdir("/tmp" if not settings["unsafe"] else settings["scratch"])
+    began = time.monotonic()
+    program = os.fork()
+    if program == 0:
+        run_program(*program_fds, settings["limits"])
+    linux.set_dumpable(False)
+    for fd in program_fds:
+        os.close(fd)
+    kind, value = _watch(program, settings)
+    _tell(report_fd, f"{kind} {value} {time.monotonic() - began:.6f}")
+    os._exit(0)
+
+
+def _watch(program: int, settings: Mapping[str, Any]) -> tuple[str, int]:
+    """Reap what ends until the program does, or until all processes hold too much memory."""
+    while True:
+        signal.sigtimedwait((signal.SIGCHLD,), WATCH_SECONDS)
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == program:
+                if os.WIFEXITED(status):
+                    return "exit", os.WEXITSTATUS(status)
+                number = os.WTERMSIG(status)
+                return ("memory", 0) if number == OUT_OF_MEMORY else ("signal", number)
+            if pid == 0:
+                break
+        if not settings["unsafe"] and _memory() > settings["limits"]["memory_bytes"]:
+            return "memory", 0
+
+
+def _memory() -> int:
+    """Bytes that the processes in sight hold beyond what they share with files."""
+    held = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/statm") as file:
+                    _, resident, shared, *_ = file.read().split()
+            except (OSError, ValueError):  # it has just ended
+                continue
+            held += int(resident) - int(shared)
+    return held * PAGE

@@ -1,0 +1,161 @@
+"""The warm interpreter: forks for each program, and never sees a source or an output.
+
+It talks to the trainer over a socket of messages: `run` with three descriptors (source, standard
+output, standard error), `kill` for the program that runs; it answers each `run` with one JSON
+object. The program inherits none of this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from . import linux
+from .nest import start
+
+__all__ = ["main"]
+
+NOBODY = 65534
+
+
+def main() -> None:
+    """Serve until the trainer closes the socket. Settings come as JSON in the last argument."""
+    settings = json.loads(sys.argv[-1])
+    control = socket.socket(fileno=settings["fd"])
+    control.set_inheritable(False)
+    try:
+        _prepare(settings)
+    except BaseException as error:
+        _answer(control, {"error": f"{type(error).__name__}: {error}"})
+        return
+    _answer(control, {"ready": True})
+    while True:
+        message, fds, _, _ = socket.recv_fds(control, 16, 3)
+        if not message:
+            return
+        if message == b"run":
+            _answer(control, _serve(control, (fds[0], fds[1], fds[2]), settings))
+        # A `kill` that arrives here is for a program that had ended already.
+
+
+def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:
+    with contextlib.suppress(OSError):  # the trainer is gone: the next receive says so
+        control.send(json.dumps(answer).encode())
+
+
+def _prepare(settings: Mapping[str, Any]) -> None:
+    linux.become_subreaper()
+    if settings["drop_root"]:
+        linux.mount("proc", "/proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        linux.set_dumpable(True)  # or /proc/self would belong to root
+    linux.forbid_new_privileges()
+    sys.path[:] = [path for path in sys.path if path not in ("", settings["home"])]
+    sys.path += [path for path in settings["paths"] if path not in sys.path]
+    os.umask(0o077)
+    for name in ("linecache", "traceback", *settings["preload"]):
+        importlib.import_module(name)
+    for stream in (sys.stdout, sys.stderr):  # what is printed before a kill shall be seen
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+
+
+def _serve(
+    control: socket.socket, fds: tuple[int, int, int], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Run one program to the end of all its processes; how it ended."""
+    began = time.monotonic()
+    report, report_end = os.pipe()
+    if os.fork() == 0:
+        control.close()
+        os.close(report)
+        start(report_end, fds, settings)
+    for fd in (*fds, report_end):
+        os.close(fd)
+    lines, why = _await(control, report, began + settings["limits"]["wall_seconds"])
+    os.close(report)
+    _end_all(lines, settings)
+    answer = {"kind": "lost", "value": 0, "seconds": time.monotonic() - began}
+    for line in lines:
+        kind, _, rest = line.partition(" ")
+        if kind == "failed":
+            return {"kind": "failed", "reason": rest}
+        if kind in ("exit", "signal", "memory"):
+            value, seconds = rest.split()
+            answer = {"kind": kind, "value": int(value), "seconds": float(seconds)}
+    return answer if why is None else {**answer, "kind": why}
+
+
+def _await(control: socket.socket, report: int, deadline: float) -> tuple[list[str], str | None]:
+    """Lines of the report until it says how the program ended, or why it has to be killed."""
+    text = b""
+    while True:
+        left = deadline - time.monotonic()
+        ready, _, _ = select.select((control, report), (), (), max(left, 0.0))
+        if report in ready:
+            got = os.read(report, 4096)
+            text += got
+            lines = text.decode("utf-8", "replace").splitlines()
+            ended = [line for line in lines if not line.startswith("init ")]
+            if not got or (ended and text.endswith(b"\n")):
+                return lines, None
+        elif control in ready:
+            return text.decode().splitlines(), _asked(control)
+        elif left <= 0:
+            return text.decode().splitlines(), "timeout"
+
+
+def _asked(control: socket.socket) -> str:
+    if not control.recv(16):  # the trainer is gone
+        return "closed"
+    return "killed"
+
+
+def _end_all(lines: list[str], settings: Mapping[str, Any]) -> None:
+    """Return when no process of the program is left."""
+    inits = [int(line[5:]) for line in lines if line.startswith("init ")]
+    for init in inits:  # nothing has waited for it yet, so the number is still its own
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(init, signal.SIGKILL)
+    # The end of an init is the end of its namespace. Without one, or before its number is known,
+    # processes become this one's children as their parents end, and are killed as they appear.
+    hunt = not (settings["nested"] and inits)
+    while True:
+        if hunt:
+            for pid in _children():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG if hunt else 0)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            time.sleep(0.001)
+
+
+def _children() -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat") as file:
+                    parent = int(file.read().rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            if parent == os.getpid():
+                found.append(int(name))
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""The trainer's end of one sandbox: hands it programs, reads what they print, within limits."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import IO, Any
+
+from stare.errors import SandboxError
+
+from . import bubblewrap
+from .executor import Execution, Status
+from .inside import seccomp
+from .limits import Limits
+
+__all__ = ["Worker"]
+
+START_SECONDS = 60.0
+GRACE_SECONDS = 5.0
+"""How long after the wall limit a sandbox may take to say that it ended a program."""
+CHUNK = 1 << 16
+
+
+class Worker:
+    """One sandbox process. Every method belongs to the thread that made the object.
+
+    (The kernel kills the sandbox when the thread that started it ends.)
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        preload: Sequence[str] = (),
+        readonly: Sequence[str] = (),
+        unsafe: bool = False,
+        nested: bool = True,
+    ) -> None:
+        self._limits = limits
+        self._preload = tuple(preload)
+        self._readonly = tuple(readonly)
+        self._unsafe = unsafe
+        self._nested = nested
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._scratch = ""
+
+    def start(self) -> None:
+        """Start the sandbox and wait until its interpreter is warm.
+
+        Raises:
+            SandboxError: it cannot start; the message says why and what to do.
+        """
+        program = None if self._unsafe else bubblewrap.find_bubblewrap()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control = ours
+        if self._unsafe:
+            self._scratch = tempfile.mkdtemp(prefix="stare-unsafe-")
+        configuration = bubblewrap.settings(
+            self._limits,
+            fd=theirs.fileno(),
+            preload=self._preload,
+            unsafe=self._unsafe,
+            nested=self._nested,
+            scratch=self._scratch,
+        )
+        with tempfile.TemporaryFile() as errors, contextlib.ExitStack() as stack, theirs:
+            fds = [theirs.fileno()]
+            filter_fd = None
+            rules = None if self._unsafe else seccomp.this_machine(nesting=True)
+            if rules is not None:
+                filter_fd = _memory_file(rules)
+                stack.callback(os.close, filter_fd)
+                fds.append(filter_fd)
+            words = bubblewrap.command(
+                program, configuration, readonly=self._readonly, filter_fd=filter_fd
+            )
+            try:
+                self._process = subprocess.Popen(
+                    words,
+                    env=bubblewrap.ENVIRONMENT,
+                    cwd="/",
+                    pass_fds=fds,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                )
+            except OSError as error:
+                self.stop()
+                raise bubblewrap.explain(str(error)) from None
+            theirs.close()
+            answer = self._receive(START_SECONDS)
+            if answer is None or "error" in answer:
+                self.stop()
+                raise bubblewrap.explain(answer["error"] if answer else _tail(errors))
+
+    def stop(self) -> None:
+        """End the sandbox and every process in it."""
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._process is not None:
+            if self._unsafe:  # let it end what it started, which nothing else would
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(GRACE_SECONDS)
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+        if self._scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = ""
+
+    def run(self, program: str) -> Execution:
+        """Run one program; starts a sandbox where none is up. Never raises for what it does."""
+        source = program.encode("utf-8", "surrogatepass")
+        if len(source) > self._limits.source_kb << 10:
+            reason = f"the source has {len(source):,} bytes, the limit is {self._limits.source_kb} KiB\n"
+            return Execution(status="error", stdout="", stderr=reason, seconds=0.0)
+        if self._control is None:
+            try:
+                self.start()
+            except SandboxError as error:
+                return Execution(status="unavailable", stdout="", stderr=f"{error}\n", seconds=0.0)
+        result = self._run(source)
+        if not self._nested and not self._unsafe:
+            self.stop()  # without namespaces of their own two programs never share a sandbox
+        return result
+
+    def _run(self, source: bytes) -> Execution:
+        assert self._control is not None
+        began = time.monotonic()
+        output, output_end = os.pipe()
+        errors, errors_end = os.pipe()
+        source_fd = _memory_file(source)
+        streams = {output: bytearray(), errors: bytearray()}
+        try:
+            try:
+                socket.send_fds(self._control, [b"run"], [source_fd, output_end, errors_end])
+            except OSError:
+                answer = None
+            else:
+                for fd in (source_fd, output_end, errors_end):
+                    os.close(fd)
+                source_fd = output_end = errors_end = -1
+                answer = self._follow(streams, began)
+        finally:
+            for fd in (source_fd, output_end, errors_end, output, errors):
+                if fd >= 0:
+                    os.close(fd)
+        if self._unsafe and self._scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            os.makedirs(self._scratch, exist_ok=True)
+        seconds = time.monotonic() - began
+        if answer is None:  # the sandbox is gone, or does not answer: the next program gets another
+            self.stop()
+            late = seconds > self._limits.wall_seconds
+            answer = {"kind": "timeout" if late else "lost", "value": 0, "seconds": seconds}
+        return self._execution(answer, streams[output], streams[errors])
+
+    def _follow(self, streams: dict[int, bytearray], began: float) -> dict[str, Any] | None:
+        """Read both streams and the answer. None where the sandbox failed."""
+        assert self._control is not None
+        limit = self._limits.output_kb << 10
+        deadline = began + self._limits.wall_seconds + GRACE_SECONDS
+        waiting = select.poll()
+        for fd in (*streams, self._control.fileno()):
+            waiting.register(fd, select.POLLIN)
+        left = set(streams)
+        answer: dict[str, Any] | None = None
+        told = False
+        while answer is None or left:
+            rest = deadline - time.monotonic()
+            if rest <= 0:
+                return None
+            for fd, _ in waiting.poll(rest * 1000):
+                if fd in streams:
+                    got = os.read(fd, CHUNK)
+                    streams[fd] += got[: limit + 1 - len(streams[fd])]
+                    if not got or len(streams[fd]) > limit:
+                        waiting.unregister(fd)
+                        left.discard(fd)
+                    if len(streams[fd]) > limit and not told and answer is None:
+                        told = True
+                        self._control.send(b"kill")
+                else:
+                    answer = self._receive(0)
+                    if answer is None:
+                        return None
+                    waiting.unregister(fd)
+        return answer
+
+    def _receive(self, timeout: float) -> dict[str, Any] | None:
+        assert self._control is not None
+        if not select.select((self._control,), (), (), timeout)[0]:
+            return None
+        try:
+            message = self._control.recv(1 << 16)
+        except OSError:
+            return None
+        return dict(json.loads(message)) if message else None
+
+    def _execution(self, answer: dict[str, Any], output: bytearray, errors: bytearray) -> Execution:
+        limit = self._limits.output_kb << 10
+        kind, value = answer["kind"], answer.get("value", 0)
+        note = ""
+        status: Status
+        if len(output) > limit or len(errors) > limit:
+            status = "output"
+        elif kind == "exit":
+            status = "ok" if value == 0 else "error"
+        elif kind == "timeout":
+            status = "timeout"
+        elif kind == "memory":
+            status = "memory"
+        elif kind == "signal" and value == signal.SIGXCPU:
+            status = "timeout"
+        elif kind == "failed":
+            status, note = "unavailable", f"{answer['reason']}\n"
+        else:
+            status = "killed"
+            note = f"killed by {_signal_name(value)}\n" if kind == "signal" else ""
+        return Execution(
+            status=status,
+            stdout=_text(output, limit),
+            stderr=_text(errors, limit) + note,
+            seconds=float(answer.get("seconds", 0.0)),
+        )
+
+
+def _memory_file(content: bytes) -> int:
+    fd = os.memfd_create("stare")
+    with open(fd, "wb", closefd=False) as file:
+        file.write(content)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _text(data: bytearray, limit: int) -> str:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return decoder.decode(bytes(data[:limit]), final=len(data) <= limit)
+
+
+def _tail(errors: IO[bytes]) -> str:
+    errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, errors.tell() - 2000))
+    return errors.read().decode("utf-8", "replace")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
