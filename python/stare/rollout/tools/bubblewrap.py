@@ -127,7 +127,7 @@ def command(
     words += ["--unshare-cgroup-try", "--cap-drop", "ALL"]
     if root:
         # Real root needs no user namespace; the zygote mounts /proc and becomes nobody at once.
-        for capability in ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID"):
+        for capability in ("CAP_SYS_ADMIN", "CAP_SETPCAP", "CAP_SETUID", "CAP_SETGID"):
             words += ["--cap-add", capability]
         words += ["--dir", "/proc"]
     else:
@@ -141,6 +141,8 @@ def command(
         for target in ("/tmp", "/dev/shm"):
             words += ["--perms", "1777", "--size", size, "--tmpfs", target]
     words += _bind(str(INSIDE), f"{HOME}/inside")
+    if not root and not configuration["nested"]:
+        words += ["--remount-ro", "/proc"]
     words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
     if filter_fd is not None:
         words += ["--seccomp", str(filter_fd)]
@@ -156,6 +158,7 @@ def _files(python: str, readonly: Iterable[str]) -> list[str]:
             words += ["--symlink", os.readlink(path), path]
         elif os.path.isdir(path):
             words += ["--ro-bind", path, path]
+    words += ["--dir", "/etc"]
     for path in ETC:
         words += ["--ro-bind-try", path, path]
     prefixes = [sys.base_prefix, os.path.realpath(sys.base_prefix), sys.base_exec_prefix]

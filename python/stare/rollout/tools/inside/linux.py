@@ -20,6 +20,7 @@ __all__ = [
     "MS_RDONLY",
     "become_subreaper",
     "die_with_parent",
+    "drop_bounding_set",
     "drop_capabilities",
     "forbid_new_privileges",
     "mount",
@@ -95,12 +96,17 @@ def forbid_new_privileges() -> None:
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
-def drop_capabilities() -> None:
-    """Give up every capability in the process's user namespace, for good."""
+def drop_bounding_set() -> None:
+    """Make sure that no file gives back a capability, even to root."""
     for capability in range(LAST_CAPABILITY + 1):
         # Numbers that the kernel does not know are refused, and so is a set that is empty already.
         _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
     _libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+
+
+def drop_capabilities() -> None:
+    """Give up every capability in the process's user namespace, for good."""
+    drop_bounding_set()
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     nothing = (ctypes.c_uint32 * 6)()
     _check(_libc.capset(header, nothing), "capset")

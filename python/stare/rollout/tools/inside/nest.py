@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from . import linux
+from . import linux, seccomp
 from .program import OUT_OF_MEMORY, run_program
 
 __all__ = ["start"]
@@ -45,7 +45,6 @@ def start(report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[s
                 os._exit(0)
             _furnish(settings)
         else:
-            os.setsid()
             _tell(report_fd, f"init {os.getpid()}")
         _init(report_fd, program_fds, settings)
     except BaseException as error:
@@ -74,19 +73,20 @@ def _furnish(settings: Mapping[str, Any]) -> None:
 
 def _init(report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[str, Any]) -> NoReturn:
     linux.become_subreaper()
+    # A signal to a process group reaches its members in every namespace, so the program's is new.
+    os.setsid()
     if settings["nested"]:
         linux.drop_capabilities()
     else:
         linux.die_with_parent()
     if settings["filter"]:
-        from . import seccomp
-
         seccomp.install(bytes.fromhex(settings["filter"]))
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
     os.chdir("/tmp" if not settings["unsafe"] else settings["scratch"])
     began = time.monotonic()
     program = os.fork()
     if program == 0:
+        os.setsid()
         run_program(*program_fds, settings["limits"])
     linux.set_dumpable(False)
     for fd in program_fds:

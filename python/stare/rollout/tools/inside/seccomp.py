@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from . import linux
 
-__all__ = ["filter_program", "install"]
+__all__ = ["filter_program", "install", "this_machine"]
 
 # name -> (number on x86_64, number on aarch64); None where the architecture lacks the call.
 REFUSED: dict[str, tuple[int | None, int | None]] = {
@@ -108,6 +108,13 @@ ALLOW, ERROR, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 
+class _Filter(ctypes.Structure):
+    _fields_: Sequence[tuple[str, type]] = [
+        ("length", ctypes.c_ushort),
+        ("filter", ctypes.c_char_p),
+    ]
+
+
 def filter_program(machine: str, *, nesting: bool) -> bytes | None:
     """The filter as the kernel's `sock_filter` array.
 
@@ -153,15 +160,8 @@ def filter_program(machine: str, *, nesting: bool) -> bytes | None:
 
 def install(program: bytes) -> None:
     """Filter the calls of this process and of all it starts, for good. Raises OSError."""
-
-    class Filter(ctypes.Structure):
-        _fields_: Sequence[tuple[str, type]] = [
-            ("length", ctypes.c_ushort),
-            ("filter", ctypes.c_char_p),
-        ]
-
     linux.forbid_new_privileges()
-    argument = Filter(len(program) // 8, program)
+    argument = _Filter(len(program) // 8, program)
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(argument), 0, 0):
         number = ctypes.get_errno()

@@ -8,6 +8,7 @@ object. The program inherits none of this.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -54,8 +55,15 @@ def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:
 
 def _prepare(settings: Mapping[str, Any]) -> None:
     linux.become_subreaper()
+    flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC
     if settings["drop_root"]:
-        linux.mount("proc", "/proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+        linux.mount("proc", "/proc", flags)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # where memory runs out, this goes before the trainer
+    if settings["drop_root"]:
+        if not settings["nested"]:
+            linux.mount("proc", "/proc", flags | linux.MS_RDONLY, "subset=pid")
+        linux.drop_bounding_set()
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
@@ -66,6 +74,7 @@ def _prepare(settings: Mapping[str, Any]) -> None:
     os.umask(0o077)
     for name in ("linecache", "traceback", *settings["preload"]):
         importlib.import_module(name)
+    gc.freeze()  # a collection in a fork would copy every page that holds an object
     for stream in (sys.stdout, sys.stderr):  # what is printed before a kill shall be seen
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
 
