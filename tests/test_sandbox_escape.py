@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import socket
 import threading
 import time
@@ -173,7 +174,7 @@ def test_the_environment_has_no_secrets(run):
     )
     assert result.status == "ok"
     assert SECRET not in result.stdout
-    assert str(Path.cwd()) not in result.stdout.replace("/opt/stare", "")
+    assert str(Path(__file__).parent.parent) not in result.stdout
 
 
 def test_writing_outside(run, tmp_path):
@@ -449,8 +450,6 @@ def test_output_without_end_in_both_streams(run):
 def test_signals_reach_nobody_outside(run):
     seen = []
     old = {}
-    import signal
-
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):
         old[number] = signal.signal(number, lambda *args: seen.append(args))
     try:
@@ -462,13 +461,12 @@ def test_signals_reach_nobody_outside(run):
             "        except OSError as e: print(e)\n"
             "print('done')\n"
         )
-        everyone = run("import os\nos.kill(-1, 9)\nprint('alive')")
+        run("import os\nos.kill(-1, 9)")
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
     assert seen == []
     assert result.status in ("ok", "killed")
-    assert everyone.status in ("ok", "killed")
 
 
 def test_ways_to_end(run):
@@ -543,25 +541,26 @@ def test_nothing_is_left_behind(run):
 
 def test_an_earlier_program_is_not_in_memory(pool):
     """A source and its output never pass through the process that forks the next program."""
-    mark = "a" + "-mark-" + "of-an-earlier-program"
-    pool.run_many([f"print({mark!r})"])
+    mark = "a-mark-of-an-earlier-program"
+    flipped = bytes(byte ^ 1 for byte in mark.encode())  # the search must not find itself
     search = (
         "import re\n"
-        "mark = ('a' + '-mark-').encode() + b'of-an-' + b'earlier-program'\n"
+        "flip = bytes(byte ^ 1 for byte in range(256))\n"
         "found = 0\n"
         "with open('/proc/self/mem', 'rb') as memory:\n"
-        "    for line in open('/proc/self/maps'):\n"
-        "        low, high, mode = re.match('(\\w+)-(\\w+) (r...)?', line).groups()\n"
-        "        if mode is None or 'vv' in line or 'vsyscall' in line: continue\n"
-        "        memory.seek(int(low, 16))\n"
-        "        try: found += memory.read(int(high, 16) - int(low, 16)).count(mark)\n"
-        "        except OSError: pass\n"
+        "    for line in open('/proc/self/maps').readlines():\n"
+        "        if ' r' not in line: continue\n"
+        "        low, high = re.match('([0-9a-f]+)-([0-9a-f]+) r', line).groups()\n"
+        "        try: part = memory.seek(int(low, 16)) and memory.read(int(high, 16) - int(low, 16))\n"
+        "        except (OSError, OverflowError): continue\n"
+        f"        found += part.translate(flip).count({flipped!r})\n"
         "print(found)\n"
     )
+    assert pool.run_many([f"print({mark!r})"])[0].stdout == f"{mark}\n"
+    assert pool.run_many([search])[0].stdout == "0\n"
     own = pool.run_many([f"keep = {mark!r}\n" + search])[0]
     assert own.status == "ok", own
     assert int(own.stdout) > 0, "the search does not find what is there"
-    assert pool.run_many([search])[0].stdout == "0\n"
 
 
 def test_the_trainer_is_unharmed(pool):

@@ -102,16 +102,17 @@ def settings(
 
 
 def command(
-    bubblewrap: str | None,
     configuration: dict[str, Any],
     *,
     readonly: Iterable[str] = (),
     filter_fd: int | None = None,
-) -> list[str]:
-    """The command line that starts a zygote.
+) -> tuple[list[str], list[str]]:
+    """The command line that starts a zygote, and bubblewrap's own arguments.
+
+    Those are handed over by `--args`: on a command line, programs that see bubblewrap's process
+    could read which folders the machine has.
 
     Args:
-        bubblewrap: Path of `bwrap`; None starts it without a sandbox.
         configuration: Of `settings`.
         readonly: Further paths that programs may read.
         filter_fd: A descriptor to read the filter of the whole sandbox from.
@@ -119,10 +120,10 @@ def command(
     python = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
     start = START.format(home=configuration["home"])
     zygote = [python, "-s", "-B", "-c", start, json.dumps(configuration)]
-    if bubblewrap is None:
-        return zygote
+    if configuration["unsafe"]:
+        return zygote, []
     root = configuration["drop_root"]
-    words = [bubblewrap, "--die-with-parent", "--new-session", "--hostname", "sandbox"]
+    words = ["--die-with-parent", "--new-session", "--hostname", "sandbox"]
     words += ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--cap-drop", "ALL"]
     if root:
@@ -146,7 +147,7 @@ def command(
     words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
     if filter_fd is not None:
         words += ["--seccomp", str(filter_fd)]
-    return [*words, "--", *zygote]
+    return zygote, words
 
 
 def _files(python: str, readonly: Iterable[str]) -> list[str]:

@@ -76,15 +76,22 @@ class Worker:
         )
         with tempfile.TemporaryFile() as errors, contextlib.ExitStack() as stack, theirs:
             fds = [theirs.fileno()]
-            filter_fd = None
+
+            def hand_over(content: bytes) -> int:
+                fd = _memory_file(content)
+                stack.callback(os.close, fd)
+                fds.append(fd)
+                return fd
+
             rules = None if self._unsafe else seccomp.this_machine(nesting=True)
-            if rules is not None:
-                filter_fd = _memory_file(rules)
-                stack.callback(os.close, filter_fd)
-                fds.append(filter_fd)
-            words = bubblewrap.command(
-                program, configuration, readonly=self._readonly, filter_fd=filter_fd
+            words, arguments = bubblewrap.command(
+                configuration,
+                readonly=self._readonly,
+                filter_fd=None if rules is None else hand_over(rules),
             )
+            if program is not None:
+                arguments_fd = hand_over("\0".join([*arguments, ""]).encode())
+                words = [program, "--args", str(arguments_fd), "--", *words]
             try:
                 self._process = subprocess.Popen(
                     words,
