@@ -11,7 +11,7 @@ from stare.errors import SandboxError
 from stare.rollout.tools.limits import Limits
 from stare.rollout.tools.pool import SandboxPool
 
-LIMITS = Limits(wall_seconds=3, memory_mb=128, processes=16, output_kb=16, tmp_mb=8, file_mb=4)
+LIMITS = Limits(wall_seconds=2, memory_mb=128, processes=16, output_kb=16, tmp_mb=8, file_mb=4)
 
 
 def open_pool(limits: Limits = LIMITS, **kwargs) -> SandboxPool:

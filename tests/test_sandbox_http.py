@@ -21,7 +21,13 @@ LIMITS = Limits(wall_seconds=0.5, output_kb=1)
 
 def answer(outcome="Success", message="", **result) -> dict:
     """An answer of the server, shaped as its `RunCodeResponse`."""
-    run = {"status": "Finished", "execution_time": 0.25, "return_code": 0, "stdout": "", "stderr": ""}
+    run = {
+        "status": "Finished",
+        "execution_time": 0.25,
+        "return_code": 0,
+        "stdout": "",
+        "stderr": "",
+    }
     return {
         "status": outcome,
         "message": message,
@@ -35,7 +41,7 @@ def answer(outcome="Success", message="", **result) -> dict:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         server = self.server
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with server.lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -22,7 +23,8 @@ __all__ = ["ENVIRONMENT", "command", "explain", "find_bubblewrap", "settings"]
 INSIDE = Path(__file__).parent / "inside"
 HOME = "/opt/stare"
 NOBODY = "65534"
-START = "import runpy, sys; sys.path.insert(0, {home!r}); runpy.run_module('inside.zygote', run_name='__main__')"
+START = "import sys; sys.path.insert(0, {home!r}); from inside.zygote import main; main()"
+FIRST_USER, USERS = 60_000, 1_000
 ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 
 ENVIRONMENT = {
@@ -41,6 +43,9 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
 }
 """The whole environment of a program; nothing of the trainer's is in it."""
+
+
+_started = itertools.count()
 
 
 def find_bubblewrap() -> str:
@@ -86,13 +91,16 @@ def settings(
         "unsafe": unsafe,
         "nested": nested and confined,
         "drop_root": confined and os.geteuid() == 0,
+        # A user of its own for each sandbox that root starts: limits of processes count by user.
+        "user": FIRST_USER + (64 * os.getpid() + next(_started)) % USERS,
         "filter": rules.hex() if rules else "",
         "scratch": scratch,
         "limits": {
             "wall_seconds": limits.wall_seconds,
             "cpu_seconds": math.ceil(limits.wall_seconds),
             "memory_bytes": limits.memory_mb << 20,
-            "processes": limits.processes + 1,  # the init process is one more
+            # One more for the init process. Without a sandbox all of the user's would count.
+            "processes": limits.processes + 1 if confined else None,
             "file_bytes": limits.file_mb << 20,
             "open_files": limits.open_files,
             "tmp_bytes": limits.tmp_mb << 20,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from stare.errors import ConfigError, SandboxError
@@ -147,7 +148,7 @@ class HttpExecutor:
         try:
             if connection.sock is None:
                 connection.connect()
-                connection.sock.settimeout(self._patience())
+                cast(socket.socket, connection.sock).settimeout(self._patience())
             connection.request("POST", self._path, body, self._headers)
             response = connection.getresponse()
             answer = b""

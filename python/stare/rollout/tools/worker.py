@@ -131,7 +131,9 @@ class Worker:
         """Run one program; starts a sandbox where none is up. Never raises for what it does."""
         source = program.encode("utf-8", "surrogatepass")
         if len(source) > self._limits.source_kb << 10:
-            reason = f"the source has {len(source):,} bytes, the limit is {self._limits.source_kb} KiB\n"
+            reason = (
+                f"the source has {len(source):,} bytes, the limit is {self._limits.source_kb} KiB\n"
+            )
             return Execution(status="error", stdout="", stderr=reason, seconds=0.0)
         if self._control is None:
             try:

@@ -26,7 +26,9 @@ UNSHARED = linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.
 HIDDEN = linux.MS_NOSUID | linux.MS_NODEV
 
 
-def start(report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[str, Any]) -> NoReturn:
+def start(
+    report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[str, Any]
+) -> NoReturn:
     """In the zygote's child: make the init and the program. Never returns.
 
     `report_fd` gets the lines `init PID` and `exit CODE SECONDS`, `signal NUMBER SECONDS` or
@@ -71,7 +73,9 @@ def _furnish(settings: Mapping[str, Any]) -> None:
     linux.mount("proc", "/proc", HIDDEN | linux.MS_RDONLY | linux.MS_NOEXEC, "subset=pid")
 
 
-def _init(report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[str, Any]) -> NoReturn:
+def _init(
+    report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[str, Any]
+) -> NoReturn:
     linux.become_subreaper()
     # A signal to a process group reaches its members in every namespace, so the program's is new.
     os.setsid()

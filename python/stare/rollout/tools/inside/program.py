@@ -23,7 +23,9 @@ RESERVE = 32 << 20
 """Address space beyond the limit with which a MemoryError is reported."""
 
 
-def run_program(source_fd: int, output_fd: int, error_fd: int, limits: Mapping[str, Any]) -> NoReturn:
+def run_program(
+    source_fd: int, output_fd: int, error_fd: int, limits: Mapping[str, Any]
+) -> NoReturn:
     """Run a source as `__main__` and end as `python program.py` would."""
     code = 1
     try:
@@ -54,7 +56,8 @@ def _take_over(source_fd: int, output_fd: int, error_fd: int) -> bytes:
 def _limit(limits: Mapping[str, Any]) -> None:
     memory = limits["memory_bytes"]
     _set(resource.RLIMIT_AS, memory, memory + RESERVE)
-    _set(resource.RLIMIT_NPROC, limits["processes"], limits["processes"])
+    if limits["processes"] is not None:
+        _set(resource.RLIMIT_NPROC, limits["processes"], limits["processes"])
     _set(resource.RLIMIT_FSIZE, limits["file_bytes"], limits["file_bytes"])
     _set(resource.RLIMIT_NOFILE, limits["open_files"], limits["open_files"])
     _set(resource.RLIMIT_CPU, limits["cpu_seconds"], limits["cpu_seconds"] + 1)

@@ -15,7 +15,6 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Sequence
 
 from . import linux
 
@@ -109,10 +108,7 @@ PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 
 class _Filter(ctypes.Structure):
-    _fields_: Sequence[tuple[str, type]] = [
-        ("length", ctypes.c_ushort),
-        ("filter", ctypes.c_char_p),
-    ]
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
 def filter_program(machine: str, *, nesting: bool) -> bytes | None:

@@ -25,8 +25,6 @@ from .nest import start
 
 __all__ = ["main"]
 
-NOBODY = 65534
-
 
 def main() -> None:
     """Serve until the trainer closes the socket. Settings come as JSON in the last argument."""
@@ -65,8 +63,9 @@ def _prepare(settings: Mapping[str, Any]) -> None:
             linux.mount("proc", "/proc", flags | linux.MS_RDONLY, "subset=pid")
         linux.drop_bounding_set()
         os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+        user = settings["user"]
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
         linux.set_dumpable(True)  # or /proc/self would belong to root
     linux.forbid_new_privileges()
     sys.path[:] = [path for path in sys.path if path not in ("", settings["home"])]
@@ -110,7 +109,7 @@ def _await(control: socket.socket, report: int, deadline: float) -> tuple[list[s
     text = b""
     while True:
         left = deadline - time.monotonic()
-        ready, _, _ = select.select((control, report), (), (), max(left, 0.0))
+        ready, _, _ = select.select((control.fileno(), report), (), (), max(left, 0.0))
         if report in ready:
             got = os.read(report, 4096)
             text += got
@@ -118,7 +117,7 @@ def _await(control: socket.socket, report: int, deadline: float) -> tuple[list[s
             ended = [line for line in lines if not line.startswith("init ")]
             if not got or (ended and text.endswith(b"\n")):
                 return lines, None
-        elif control in ready:
+        elif ready:
             return text.decode().splitlines(), _asked(control)
         elif left <= 0:
             return text.decode().splitlines(), "timeout"
@@ -164,7 +163,3 @@ def _children() -> list[int]:
             if parent == os.getpid():
                 found.append(int(name))
     return found
-
-
-if __name__ == "__main__":
-    main()
