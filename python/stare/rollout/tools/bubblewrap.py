@@ -22,7 +22,7 @@ __all__ = ["ENVIRONMENT", "command", "explain", "find_bubblewrap", "settings"]
 
 INSIDE = Path(__file__).parent / "inside"
 HOME = "/opt/stare"
-NOBODY = "65534"
+NOBODY = 65534
 START = "import sys; sys.path.insert(0, {home!r}); from inside.zygote import main; main()"
 FIRST_USER, USERS = 60_000, 1_000
 ETC = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
@@ -70,6 +70,13 @@ def find_bubblewrap() -> str:
     return found
 
 
+def _user() -> int:
+    """Who programs are. Root starts each sandbox as a user of its own: processes count by user."""
+    if os.geteuid() != 0:
+        return NOBODY
+    return FIRST_USER + (64 * os.getpid() + next(_started)) % USERS
+
+
 def settings(
     limits: Limits,
     *,
@@ -91,8 +98,7 @@ def settings(
         "unsafe": unsafe,
         "nested": nested and confined,
         "drop_root": confined and os.geteuid() == 0,
-        # A user of its own for each sandbox that root starts: limits of processes count by user.
-        "user": FIRST_USER + (64 * os.getpid() + next(_started)) % USERS,
+        "user": _user(),
         "filter": rules.hex() if rules else "",
         "scratch": scratch,
         "limits": {
@@ -140,7 +146,7 @@ def command(
             words += ["--cap-add", capability]
         words += ["--dir", "/proc"]
     else:
-        words += ["--unshare-user", "--uid", NOBODY, "--gid", NOBODY, "--proc", "/proc"]
+        words += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), "--proc", "/proc"]
     words += _files(python, readonly)
     words += ["--dev", "/dev", "--dir", "/dev/shm"]
     if configuration["nested"]:

@@ -1,7 +1,7 @@
 """Namespaces of its own for each program, and the little init process that watches over it.
 
-The zygote forks a first child, which makes the namespaces and forks the init: process 1 of a
-process namespace, whose end is the end of every process in it. The init gives itself a /tmp and a
+The zygote forks the init into new namespaces: process 1 of a process namespace, whose end is the
+end of every process in it. The init gives itself a /tmp and a
 /proc, gives up its capabilities, installs the filter, forks the program, and tells the zygote
 through a pipe how the program ended. It can be attacked by its program only: what it tells is about
 that program and no other.
@@ -9,45 +9,41 @@ that program and no other.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from . import linux, seccomp
 from .program import OUT_OF_MEMORY, run_program
 
-__all__ = ["start"]
+__all__ = ["fork", "run"]
 
 WATCH_SECONDS = 0.02
 PAGE = os.sysconf("SC_PAGE_SIZE")
-UNSHARED = linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC
+NAMESPACES = linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC
 HIDDEN = linux.MS_NOSUID | linux.MS_NODEV
 
 
-def start(
-    report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[str, Any]
-) -> NoReturn:
-    """In the zygote's child: make the init and the program. Never returns.
+def fork(settings: Mapping[str, Any]) -> int:
+    """Fork the process that is to call `run`: its pid, or 0 in it."""
+    return linux.fork_into(NAMESPACES) if settings["nested"] else os.fork()
 
-    `report_fd` gets the lines `init PID` and `exit CODE SECONDS`, `signal NUMBER SECONDS` or
-    `memory 0 SECONDS`; or `failed REASON`.
+
+def run(report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[str, Any]) -> NoReturn:
+    """In the forked process: be the init, and run the program. Never returns.
+
+    `report_fd` gets one line: `exit CODE SECONDS`, `signal NUMBER SECONDS`, `memory 0 SECONDS` or
+    `failed REASON`.
     """
     try:
         if settings["nested"]:
-            user, group = os.getuid(), os.getgid()
-            linux.unshare(UNSHARED)
             _write("/proc/self/setgroups", "deny")
-            _write("/proc/self/uid_map", f"{user} {user} 1")
-            _write("/proc/self/gid_map", f"{group} {group} 1")
-            init = os.fork()
-            if init:
-                _tell(report_fd, f"init {init}")
-                os._exit(0)
+            _write("/proc/self/uid_map", f"{settings['user']} {settings['user']} 1")
+            _write("/proc/self/gid_map", f"{settings['user']} {settings['user']} 1")
             _furnish(settings)
-        else:
-            _tell(report_fd, f"init {os.getpid()}")
         _init(report_fd, program_fds, settings)
     except BaseException as error:
         _tell(report_fd, f"failed {type(error).__name__}: {error}")
@@ -113,19 +109,33 @@ def _watch(program: int, settings: Mapping[str, Any]) -> tuple[str, int]:
                 return ("memory", 0) if number == OUT_OF_MEMORY else ("signal", number)
             if pid == 0:
                 break
-        if not settings["unsafe"] and _memory() > settings["limits"]["memory_bytes"]:
+        if not settings["unsafe"] and _too_much_memory(settings["limits"]["memory_bytes"]):
             return "memory", 0
 
 
-def _memory() -> int:
-    """Bytes that the processes in sight hold beyond what they share with files."""
+def _too_much_memory(limit: int) -> bool:
+    """Whether the processes in sight hold more than `limit` bytes beyond what files back."""
+    # What a fork shares with its parent counts for both in the number that is cheap to get.
+    if _sum(_resident) <= limit:
+        return False
+    return _sum(_proportional) > limit
+
+
+def _sum(measure: Callable[[str], int]) -> int:
     held = 0
     for name in os.listdir("/proc"):
         if name.isdigit():
-            try:
-                with open(f"/proc/{name}/statm") as file:
-                    _, resident, shared, *_ = file.read().split()
-            except (OSError, ValueError):  # it has just ended
-                continue
-            held += int(resident) - int(shared)
-    return held * PAGE
+            with contextlib.suppress(OSError, ValueError, IndexError):  # it has just ended
+                held += measure(name)
+    return held
+
+
+def _resident(pid: str) -> int:
+    with open(f"/proc/{pid}/statm") as file:
+        _, resident, shared, *_ = file.read().split()
+    return (int(resident) - int(shared)) * PAGE
+
+
+def _proportional(pid: str) -> int:
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        return sum(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))

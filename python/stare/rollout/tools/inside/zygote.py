@@ -20,8 +20,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from . import linux
-from .nest import start
+from . import linux, nest
 
 __all__ = ["main"]
 
@@ -84,28 +83,32 @@ def _serve(
     """Run one program to the end of all its processes; how it ended."""
     began = time.monotonic()
     report, report_end = os.pipe()
-    if os.fork() == 0:
-        control.close()
+    try:
+        init = nest.fork(settings)
+        if init == 0:
+            control.close()
+            os.close(report)
+            nest.run(report_end, fds, settings)
+    except OSError as error:
         os.close(report)
-        start(report_end, fds, settings)
-    for fd in (*fds, report_end):
-        os.close(fd)
-    lines, why = _await(control, report, began + settings["limits"]["wall_seconds"])
+        return {"kind": "failed", "reason": str(error)}
+    finally:
+        for fd in (*fds, report_end):
+            os.close(fd)
+    line, why = _await(control, report, began + settings["limits"]["wall_seconds"])
     os.close(report)
-    _end_all(lines, settings)
-    answer = {"kind": "lost", "value": 0, "seconds": time.monotonic() - began}
-    for line in lines:
-        kind, _, rest = line.partition(" ")
-        if kind == "failed":
-            return {"kind": "failed", "reason": rest}
-        if kind in ("exit", "signal", "memory"):
-            value, seconds = rest.split()
-            answer = {"kind": kind, "value": int(value), "seconds": float(seconds)}
-    return answer if why is None else {**answer, "kind": why}
+    _end_all(init, settings)
+    kind, _, rest = line.partition(" ")
+    if kind == "failed":
+        return {"kind": "failed", "reason": rest}
+    if why is None and kind in ("exit", "signal", "memory"):
+        value, seconds = rest.split()
+        return {"kind": kind, "value": int(value), "seconds": float(seconds)}
+    return {"kind": why or "lost", "value": 0, "seconds": time.monotonic() - began}
 
 
-def _await(control: socket.socket, report: int, deadline: float) -> tuple[list[str], str | None]:
-    """Lines of the report until it says how the program ended, or why it has to be killed."""
+def _await(control: socket.socket, report: int, deadline: float) -> tuple[str, str | None]:
+    """The line that says how the program ended; or why it has to be killed."""
     text = b""
     while True:
         left = deadline - time.monotonic()
@@ -113,42 +116,31 @@ def _await(control: socket.socket, report: int, deadline: float) -> tuple[list[s
         if report in ready:
             got = os.read(report, 4096)
             text += got
-            lines = text.decode("utf-8", "replace").splitlines()
-            ended = [line for line in lines if not line.startswith("init ")]
-            if not got or (ended and text.endswith(b"\n")):
-                return lines, None
+            if not got or text.endswith(b"\n"):
+                return text.decode("utf-8", "replace").strip(), None
         elif ready:
-            return text.decode().splitlines(), _asked(control)
+            # Nothing to receive means that the trainer is gone.
+            return "", "killed" if control.recv(16) else "closed"
         elif left <= 0:
-            return text.decode().splitlines(), "timeout"
+            return "", "timeout"
 
 
-def _asked(control: socket.socket) -> str:
-    if not control.recv(16):  # the trainer is gone
-        return "closed"
-    return "killed"
-
-
-def _end_all(lines: list[str], settings: Mapping[str, Any]) -> None:
+def _end_all(init: int, settings: Mapping[str, Any]) -> None:
     """Return when no process of the program is left."""
-    inits = [int(line[5:]) for line in lines if line.startswith("init ")]
-    for init in inits:  # nothing has waited for it yet, so the number is still its own
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(init, signal.SIGKILL)
-    # The end of an init is the end of its namespace. Without one, or before its number is known,
-    # processes become this one's children as their parents end, and are killed as they appear.
-    hunt = not (settings["nested"] and inits)
-    while True:
-        if hunt:
-            for pid in _children():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+    os.kill(init, signal.SIGKILL)  # not waited for yet, so the number is still its own
+    if settings["nested"]:  # the end of an init is the end of its namespace
+        os.waitpid(init, 0)
+        return
+    while True:  # processes become this one's children as their parents end
         try:
-            pid, _ = os.waitpid(-1, os.WNOHANG if hunt else 0)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         except ChildProcessError:
             return
-        if pid == 0:
-            time.sleep(0.001)
+        for pid in _children():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
 
 
 def _children() -> list[int]:
