@@ -372,6 +372,51 @@ def test_memory_of_many_processes_counts_together(run):
     assert result.seconds < LIMITS.wall_seconds
 
 
+@pytest.mark.parametrize(
+    "hold",
+    [
+        "x = mmap.mmap(-1, 48 << 20)\n        x.write(bytes(48 << 20))",  # shared, of no file
+        "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n        x = b'x' * (48 << 20)",  # unreadable
+    ],
+)
+def test_memory_that_is_hard_to_count(run, hold):
+    result = run(
+        "import ctypes, mmap, os, time\n"
+        "for i in range(6):\n"
+        "    if os.fork() == 0:\n"
+        f"        {hold}\n"
+        "        time.sleep(60)\n"
+        "time.sleep(60)\n"
+    )
+    assert result.status == "memory"
+    assert result.seconds < LIMITS.wall_seconds
+
+
+def test_memory_of_nobody_is_refused(run):
+    result = run(
+        attempts(
+            "import os; os.memfd_create('x')",
+            "import ctypes; l = ctypes.CDLL(None); assert l.shmget(0, 1 << 20, 0o1600) >= 0",
+            "import ctypes; l = ctypes.CDLL(None); assert l.msgget(0, 0o1600) >= 0",
+        )
+    )
+    assert (result.status, result.stdout.count("refused")) == ("ok", 3), result
+
+
+def test_shared_memory_and_semaphores_work(run):
+    result = run(
+        "import multiprocessing as m\n"
+        "from multiprocessing.shared_memory import SharedMemory\n"
+        "context = m.get_context('fork')\n"
+        "queue = context.Queue()\n"
+        "process = context.Process(target=lambda: queue.put(6 * 7))\n"
+        "process.start()\n"
+        "print(queue.get())\n"
+        "process.join()\n"
+    )
+    assert (result.status, result.stdout) == ("ok", "42\n"), result
+
+
 def test_files_in_memory_are_limited(run):
     result = run(
         "import os\n"

@@ -22,7 +22,6 @@ from .program import OUT_OF_MEMORY, run_program
 __all__ = ["fork", "run"]
 
 WATCH_SECONDS = 0.02
-PAGE = os.sysconf("SC_PAGE_SIZE")
 NAMESPACES = linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC
 HIDDEN = linux.MS_NOSUID | linux.MS_NODEV
 
@@ -64,7 +63,7 @@ def _furnish(settings: Mapping[str, Any]) -> None:
     """An empty /tmp and /dev/shm, and a /proc that shows this namespace's processes only."""
     size = settings["limits"]["tmp_bytes"]
     for target, share in (("/tmp", size), ("/dev/shm", size // 4)):
-        options = f"mode=1777,size={max(share, PAGE)},nr_inodes={settings['limits']['tmp_files']}"
+        options = f"mode=1777,size={share},nr_inodes={settings['limits']['tmp_files']}"
         linux.mount("tmpfs", target, HIDDEN, options)
     linux.mount("proc", "/proc", HIDDEN | linux.MS_RDONLY | linux.MS_NOEXEC, "subset=pid")
 
@@ -131,11 +130,14 @@ def _sum(measure: Callable[[str], int]) -> int:
 
 
 def _resident(pid: str) -> int:
-    with open(f"/proc/{pid}/statm") as file:
-        _, resident, shared, *_ = file.read().split()
-    return (int(resident) - int(shared)) * PAGE
+    with open(f"/proc/{pid}/status") as file:
+        kinds = ("RssAnon:", "RssShmem:")
+        return sum(int(line.split()[1]) << 10 for line in file if line.startswith(kinds))
 
 
 def _proportional(pid: str) -> int:
-    with open(f"/proc/{pid}/smaps_rollup") as file:
-        return sum(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))
+    try:
+        with open(f"/proc/{pid}/smaps_rollup") as file:
+            return sum(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))
+    except PermissionError:  # a process may make itself unreadable
+        return _resident(pid)

@@ -4,8 +4,11 @@ It refuses what reaches kernel code that a program of a policy has no use for, o
 namespaces do not cover: tracing, new namespaces and mounts, keys, BPF, performance counters,
 userfaultfd, io_uring (whose operations no filter sees), handles of files, modules, kexec, and
 sockets but those of the local and internet families (virtual machine sockets, above all, know no
-network namespace). Refused calls fail with EPERM, sockets with EAFNOSUPPORT and clone3, whose flags
-a filter cannot read, with ENOSYS, which makes C libraries fall back to clone.
+network namespace). Memory that belongs to no process and no file system is refused as well, because
+no limit counts it: memory files and System V objects.
+
+Refused calls fail with EPERM, sockets with EAFNOSUPPORT and clone3, whose flags a filter cannot
+read, with ENOSYS, which makes C libraries fall back to clone.
 """
 
 from __future__ import annotations
@@ -64,6 +67,11 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "modify_ldt": (154, None),
     "lookup_dcookie": (212, 18),
     "vmsplice": (278, 75),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
+    "semget": (64, 190),
     "mbind": (237, 235),
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
