@@ -407,3 +407,42 @@ def can_run(python: str) -> bool:
     except OSError:
         return False
     return done.returncode == 0
+
+
+def test_close_does_not_run_what_waits():
+    pool = open_pool(workers=1)
+    ended: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            pool.run_many(["import time; time.sleep(0.5)"] * 20)
+        except SandboxError as error:
+            ended.append(error)
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    time.sleep(0.2)
+    began = time.monotonic()
+    pool.close()
+    caller.join()
+    assert time.monotonic() - began < 3
+    assert [str(error) for error in ended] == ["the pool of sandboxes is closed"]
+
+
+def test_a_descriptor_that_leaked_into_a_fork_of_the_trainer(monkeypatch):
+    """End of file never comes where a fork of this process holds the pipes' other ends."""
+    kept: list[int] = []
+    pipe = os.pipe
+
+    def leaky() -> tuple[int, int]:
+        ends = pipe()
+        kept.append(os.dup(ends[1]))
+        return ends
+
+    with open_pool(workers=1) as pool:
+        monkeypatch.setattr(os, "pipe", leaky)
+        results = pool.run_many(["print('x' * 1000)", "print('y' * 1000)"])
+        monkeypatch.undo()
+    for fd in kept:
+        os.close(fd)
+    assert [(r.status, len(r.stdout)) for r in results] == [("ok", 1001)] * 2

@@ -179,7 +179,7 @@ def _files(python: str, readonly: Iterable[str]) -> list[str]:
     prefixes = [sys.base_prefix, os.path.realpath(sys.base_prefix), sys.base_exec_prefix]
     prefixes += [str(Path(python).parent.parent), sys.prefix]
     for path in dict.fromkeys((*prefixes, *readonly)):
-        if Path(path) in (Path("/"), Path.home()):
+        if path in ("/", os.path.expanduser("~")):
             raise SandboxError(
                 f"{path} would be readable to a policy's programs as a whole\n"
                 "hint: use a Python that is installed in a folder of its own"

@@ -14,6 +14,7 @@ from stare.errors import ConfigError, SandboxError
 
 from . import bubblewrap
 from .executor import Execution
+from .inside import seccomp
 from .limits import Limits
 from .worker import Worker
 
@@ -65,10 +66,12 @@ class SandboxPool:
             raise ConfigError(f"workers must be at least 1, got {workers}")
         if unsafe is not True and unsafe is not False:
             raise ConfigError(f"unsafe must be true or false, got {unsafe!r}")
-        if not unsafe:
-            bubblewrap.find_bubblewrap()
-        else:
+        if unsafe:
             _log.warning("tools.unsafe: a policy's programs run without a sandbox")
+        else:
+            bubblewrap.find_bubblewrap()
+            if seccomp.this_machine(nesting=True) is None:
+                _log.warning("no system call filter for this processor: namespaces alone confine")
         self._limits = limits or Limits()
         self._preload, self._readonly = tuple(preload), tuple(readonly)
         self._unsafe, self.nested = unsafe, nested and not unsafe
@@ -134,6 +137,9 @@ class SandboxPool:
             started.set_result(None)
             while (job := self._jobs.get()) is not None:
                 program, result = job
+                if self._closed:
+                    result.set_exception(SandboxError("the pool of sandboxes is closed"))
+                    continue
                 try:
                     result.set_result(worker.run(program))
                 except BaseException as error:
@@ -156,7 +162,7 @@ class SandboxPool:
         return [result.result() for _, result in jobs]
 
     def close(self) -> None:
-        """End every process of the pool; a program that runs is waited for."""
+        """End every process of the pool. Programs that run are waited for, others are not run."""
         with self._lock:
             if not self._closed:
                 self._closed = True

@@ -101,6 +101,7 @@ class Worker:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
+                    start_new_session=True,  # Ctrl-C is for the trainer
                 )
             except OSError as error:
                 self.stop()
@@ -188,10 +189,14 @@ class Worker:
         answer: dict[str, Any] | None = None
         told = False
         while answer is None or left:
-            rest = deadline - time.monotonic()
-            if rest <= 0:
+            # Once it has answered, all writers are dead, and what they wrote is in the pipes.
+            rest = deadline - time.monotonic() if answer is None else 0.0
+            if rest < 0:
                 return None
-            for fd, _ in waiting.poll(rest * 1000):
+            ready = waiting.poll(rest * 1000)
+            if not ready and answer is not None:
+                break
+            for fd, _ in ready:
                 if fd in streams:
                     got = os.read(fd, CHUNK)
                     streams[fd] += got[: limit + 1 - len(streams[fd])]
@@ -200,7 +205,8 @@ class Worker:
                         left.discard(fd)
                     if len(streams[fd]) > limit and not told and answer is None:
                         told = True
-                        self._control.send(b"kill")
+                        with contextlib.suppress(OSError):  # if it is gone, the next poll says so
+                            self._control.send(b"kill")
                 else:
                     answer = self._receive(0)
                     if answer is None:
@@ -210,7 +216,9 @@ class Worker:
 
     def _receive(self, timeout: float) -> dict[str, Any] | None:
         assert self._control is not None
-        if not select.select((self._control,), (), (), timeout)[0]:
+        waiting = select.poll()  # select knows no descriptor beyond 1,023
+        waiting.register(self._control, select.POLLIN)
+        if not waiting.poll(timeout * 1000):
             return None
         try:
             message = self._control.recv(1 << 16)
