@@ -282,7 +282,7 @@ def test_set_user_id_programs_give_nothing(run):
 
 
 def test_memory_and_descriptors_of_other_processes(run, pool):
-    """With a sandbox of its own, a program may open its zygote, which is thrown away with it."""
+    """With a sandbox of its own, a program may open bubblewrap, which is thrown away with it."""
     result = run(
         "import glob, os\n"
         "for path in glob.glob('/proc/[0-9]*/mem') + glob.glob('/proc/[0-9]*/fd/*'):\n"
@@ -295,6 +295,8 @@ def test_memory_and_descriptors_of_other_processes(run, pool):
     assert result.status == "ok"
     if pool.nested:
         assert result.stdout == "2\n"
+    opened = [line for line in result.stdout.splitlines() if line.startswith("OPENED")]
+    assert [line for line in opened if not line.startswith("OPENED /proc/1/")] == []
 
 
 FORK_BOMB = """

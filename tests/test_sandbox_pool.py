@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from stare.rollout.tools import bubblewrap
 from stare.rollout.tools.executor import Execution
 from stare.rollout.tools.limits import Limits
 from stare.rollout.tools.pool import SandboxPool
+from stare.rollout.tools.worker import Worker
 
 PACKAGE = Path(stare.__file__).parent
 
@@ -446,3 +448,42 @@ def test_a_descriptor_that_leaked_into_a_fork_of_the_trainer(monkeypatch):
     for fd in kept:
         os.close(fd)
     assert [(r.status, len(r.stdout)) for r in results] == [("ok", 1001)] * 2
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"[" * 30_000,
+        b"{}",
+        b'{"kind": []}',
+        b'{"kind": "signal", "value": "x"}',
+        b'{"kind": "signal", "value": 99999}',
+        b'{"kind": "failed"}',
+        b'{"kind": "exit", "value": 1, "seconds": "x"}',
+    ],
+)
+def test_a_sandbox_that_lies(message):
+    """Whatever comes from a sandbox that was taken over, the trainer gets a result."""
+    worker = Worker(LIMITS)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    worker._control = ours
+
+    def answer() -> None:
+        _, fds, _, _ = socket.recv_fds(theirs, 16, 3)
+        os.write(fds[1], b"\xffoutput")
+        for fd in fds:
+            os.close(fd)
+        theirs.send(message)
+        theirs.close()
+
+    liar = threading.Thread(target=answer)
+    liar.start()
+    result = worker.run("print(1)")
+    liar.join()
+    worker.stop()
+    assert result.status in ("killed", "error", "unavailable")
+    assert result.stdout in ("\ufffdoutput", "")
+    assert isinstance(result.seconds, float)

@@ -221,14 +221,16 @@ class Worker:
         if not waiting.poll(timeout * 1000):
             return None
         try:
-            message = self._control.recv(1 << 16)
-        except OSError:
+            answer = json.loads(self._control.recv(1 << 16))
+        except (OSError, ValueError, RecursionError):  # it is gone, or a program speaks for it
             return None
-        return dict(json.loads(message)) if message else None
+        return answer if isinstance(answer, dict) else None
 
     def _execution(self, answer: dict[str, Any], output: bytearray, errors: bytearray) -> Execution:
         limit = self._limits.output_kb << 10
-        kind, value = answer["kind"], answer.get("value", 0)
+        # Nothing is taken for granted: in a sandbox of its own a program might speak for it.
+        kind, value = answer.get("kind"), answer.get("value")
+        seconds = answer.get("seconds")
         note = ""
         status: Status
         if len(output) > limit or len(errors) > limit:
@@ -242,15 +244,16 @@ class Worker:
         elif kind == "signal" and value == signal.SIGXCPU:
             status = "timeout"
         elif kind == "failed":
-            status, note = "unavailable", f"{answer['reason']}\n"
+            status, note = "unavailable", f"{answer.get('reason')}\n"
         else:
             status = "killed"
-            note = f"killed by {_signal_name(value)}\n" if kind == "signal" else ""
+            if kind == "signal" and isinstance(value, int):
+                note = f"killed by {_signal_name(value)}\n"
         return Execution(
             status=status,
             stdout=_text(output, limit),
             stderr=_text(errors, limit) + note,
-            seconds=float(answer.get("seconds", 0.0)),
+            seconds=seconds if isinstance(seconds, float) else 0.0,
         )
 
 

@@ -39,6 +39,7 @@ def run(report_fd: int, program_fds: tuple[int, int, int], settings: Mapping[str
     """
     try:
         if settings["nested"]:
+            linux.set_dumpable(True)  # or the files below would belong to root
             _write("/proc/self/setgroups", "deny")
             _write("/proc/self/uid_map", f"{settings['user']} {settings['user']} 1")
             _write("/proc/self/gid_map", f"{settings['user']} {settings['user']} 1")
@@ -86,6 +87,7 @@ def _init(
     program = os.fork()
     if program == 0:
         os.setsid()
+        linux.set_dumpable(True)
         run_program(*program_fds, settings["limits"])
     linux.set_dumpable(False)
     for fd in program_fds:

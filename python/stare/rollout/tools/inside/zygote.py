@@ -65,13 +65,14 @@ def _prepare(settings: Mapping[str, Any]) -> None:
         user = settings["user"]
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
-        linux.set_dumpable(True)  # or /proc/self would belong to root
     linux.forbid_new_privileges()
     sys.path[:] = [path for path in sys.path if path not in ("", settings["home"])]
     sys.path += [path for path in settings["paths"] if path not in sys.path]
     os.umask(0o077)
     for name in ("linecache", "traceback", *settings["preload"]):
         importlib.import_module(name)
+    # From here on no program may look into this process, not even in a sandbox of its own.
+    linux.set_dumpable(False)
     gc.freeze()  # a collection in a fork would copy every page that holds an object
     for stream in (sys.stdout, sys.stderr):  # what is printed before a kill shall be seen
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
