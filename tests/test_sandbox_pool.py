@@ -487,3 +487,28 @@ def test_a_sandbox_that_lies(message):
     assert result.status in ("killed", "error", "unavailable")
     assert result.stdout in ("\ufffdoutput", "")
     assert isinstance(result.seconds, float)
+
+
+def test_a_trainer_that_ignores_its_children():
+    old = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with open_pool(workers=1) as pool:
+            (result,) = pool.run_many(["import os; os.system('echo 1'); print(2)"])
+    finally:
+        signal.signal(signal.SIGCHLD, old)
+    assert (result.status, result.stdout) == ("ok", "1\n2\n")
+
+
+def test_a_failure_of_the_trainer_itself(monkeypatch):
+    """Out of descriptors, say: that call raises, the next finds a sandbox that is in order."""
+
+    def fail() -> tuple[int, int]:
+        raise OSError(24, "Too many open files")
+
+    with open_pool(workers=1) as pool:
+        monkeypatch.setattr(os, "pipe", fail)
+        with pytest.raises(OSError, match="Too many open files"):
+            pool.run_many(["print(1)"])
+        monkeypatch.undo()
+        (result,) = pool.run_many(["print(2)"])
+    assert (result.status, result.stdout) == ("ok", "2\n")

@@ -61,7 +61,13 @@ class Worker:
         Raises:
             SandboxError: it cannot start; the message says why and what to do.
         """
-        program = None if self._unsafe else bubblewrap.find_bubblewrap()
+        try:
+            self._start(None if self._unsafe else bubblewrap.find_bubblewrap())
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, program: str | None) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control = ours
         if self._unsafe:
@@ -104,12 +110,10 @@ class Worker:
                     start_new_session=True,  # Ctrl-C is for the trainer
                 )
             except OSError as error:
-                self.stop()
                 raise bubblewrap.explain(str(error)) from None
             theirs.close()
             answer = self._receive(START_SECONDS)
             if answer is None or "error" in answer:
-                self.stop()
                 raise bubblewrap.explain(answer["error"] if answer else _tail(errors))
 
     def stop(self) -> None:
@@ -141,7 +145,11 @@ class Worker:
                 self.start()
             except SandboxError as error:
                 return Execution(status="unavailable", stdout="", stderr=f"{error}\n", seconds=0.0)
-        result = self._run(source)
+        try:
+            result = self._run(source)
+        except BaseException:  # of this process: whatever the sandbox says now is not expected
+            self.stop()
+            raise
         if not self._nested and not self._unsafe:
             self.stop()  # without namespaces of their own two programs never share a sandbox
         return result

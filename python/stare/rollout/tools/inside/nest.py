@@ -1,10 +1,9 @@
 """Namespaces of its own for each program, and the little init process that watches over it.
 
 The zygote forks the init into new namespaces: process 1 of a process namespace, whose end is the
-end of every process in it. The init gives itself a /tmp and a
-/proc, gives up its capabilities, installs the filter, forks the program, and tells the zygote
-through a pipe how the program ended. It can be attacked by its program only: what it tells is about
-that program and no other.
+end of every process in it. The init mounts a /tmp and a /proc, gives up its capabilities, installs
+the filter, forks the program, and tells the zygote through a pipe how the program ended. Only its
+own program could attack it, and what it tells is about that program and no other.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ def _answer(control: socket.socket, answer: Mapping[str, Any]) -> None:
 
 def _prepare(settings: Mapping[str, Any]) -> None:
     linux.become_subreaper()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a trainer that ignores it hands that down
     flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC
     if settings["drop_root"]:
         linux.mount("proc", "/proc", flags)
