@@ -12,6 +12,7 @@ __all__ = [
     "DataError",
     "MissingExtraError",
     "RunError",
+    "SandboxError",
     "StareError",
 ]
 
@@ -34,6 +35,10 @@ class DataError(StareError, ValueError):
 
 class RunError(StareError, RuntimeError):
     """A run folder or a checkpoint is not what the command needs."""
+
+
+class SandboxError(StareError, RuntimeError):
+    """A policy's programs cannot be confined here, so they do not run."""
 
 
 class MissingExtraError(StareError, ImportError):
