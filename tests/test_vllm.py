@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -165,42 +167,65 @@ def test_an_engine_that_dies_or_hangs_is_replaced(sampler: VllmSampler, sign: in
     sampler._start = starting  # type: ignore[method-assign]
 
 
-def test_a_run_trains_and_resumes(tmp_path: Path):
+def command(folder: Path, out: str, steps: int, *more: str) -> list[str]:
+    return [
+        "run", "short-cot", f"model.path={folder}/policy", f"data.path={folder}/data.jsonl",
+        "data.chat_template=false", "data.prompt_template={problem}", "eval.every=0",
+        "rollout.sampler=vllm", "vllm.enforce_eager=true", "vllm.timeout_s=120",
+        "rollout.prompts_per_step=2", "rollout.group_size=4", "rollout.over_sample=1",
+        "rollout.max_prompt_tokens=16", "rollout.max_response_tokens=12",
+        "rollout.dynamic_sampling=false", "model.dtype=float32", "optim.lr=1e-3",
+        "optim.micro_batch_tokens=200", "model.gradient_checkpointing=false",
+        "reward.function=test_vllm:lengths", "run.checkpoint_every=1", "run.device=cpu",
+        f"run.steps={steps}", f"run.out={folder}/{out}", *more,
+    ]  # fmt: skip
+
+
+KEYS = ("entropy/batch", "loss/total", "reward/rollouts", "optim/grad_norm")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("vllm")
+    model().save_pretrained(path / "policy")
+    tiny_tokenizer().save_pretrained(path / "policy")
+    rows = [{"problem": f"{a}+{a}=", "answer": str(2 * a)} for a in range(8)]
+    (path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def metrics(folder: Path, out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / out / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_run_trains_and_resumes(folder: Path):
     from stare.train.cli import main
 
-    folder = tmp_path / "policy"
-    model().save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    rows = [{"problem": f"{a}+{a}=", "answer": str(2 * a)} for a in range(8)]
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    def run(out: str, steps: int, *more: str) -> list[dict[str, Any]]:
-        code = main(
-            [
-                "run", "short-cot", f"model.path={folder}", f"data.path={tmp_path}/data.jsonl",
-                "data.chat_template=false", "data.prompt_template={problem}", "eval.every=0",
-                "rollout.sampler=vllm", "vllm.enforce_eager=true", "vllm.timeout_s=120",
-                "rollout.prompts_per_step=2", "rollout.group_size=4", "rollout.over_sample=1",
-                "rollout.max_prompt_tokens=16", "rollout.max_response_tokens=12",
-                "rollout.dynamic_sampling=false", "model.dtype=float32", "optim.lr=1e-3",
-                "optim.micro_batch_tokens=200", "model.gradient_checkpointing=false",
-                "reward.function=test_vllm:lengths", "run.checkpoint_every=1", "run.device=cpu",
-                f"run.steps={steps}", f"run.out={tmp_path}/{out}", *more,
-            ]
-        )  # fmt: skip
-        assert code == 0
-        text = (tmp_path / out / "metrics.jsonl").read_text()
-        return [json.loads(line) for line in text.splitlines()]
-
-    whole = run("whole", 3)
-    run("cut", 2)
-    cut = run("cut", 3, "--resume")
-    keys = ("entropy/batch", "loss/total", "reward/rollouts", "optim/grad_norm")
-    assert [[row[k] for k in keys] for row in cut] == [[row[k] for k in keys] for row in whole]
+    assert main(command(folder, "whole", 3)) == 0
+    assert main(command(folder, "cut", 2)) == 0
+    assert main([*command(folder, "cut", 3), "--resume"]) == 0
+    whole, cut = metrics(folder, "whole"), metrics(folder, "cut")
+    assert [[row[k] for k in KEYS] for row in cut] == [[row[k] for k in KEYS] for row in whole]
     assert all(row["mismatch/max_abs"] < 1e-4 for row in whole), "the engine has the new weights"
     assert len({row["entropy/batch"] for row in whole}) == 3
     assert whole[0]["rollout/engine_restarts"] == 0
     assert whole[0]["time/sync"] > 0
+
+
+def test_two_ranks_each_have_an_engine(folder: Path):
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    launcher += ["--standalone", "-m", "stare.train.cli"]
+    run = [*launcher, *command(folder, "ranks", 3, "parallel.strategy=fsdp2")]
+    here = str(Path(__file__).parent)
+    path = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        run, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    alone, shared = metrics(folder, "whole"), metrics(folder, "ranks")
+    for row, other in zip(alone, shared, strict=True):
+        assert [other[k] for k in KEYS] == pytest.approx([row[k] for k in KEYS], 1e-4, 1e-6)
+        assert other["mismatch/max_abs"] < 1e-4
 
 
 def lengths(problems: Any, completions: Any) -> list[float]:

@@ -89,6 +89,7 @@ class VllmSampler:
         timeout_s: longest wait for a call.
         max_restarts: restarts in a row without an answer.
         max_prompt_tokens: a longer prompt is an error.
+        devices: the engine's CUDA_VISIBLE_DEVICES; None leaves what is set.
         start: makes the engine; another one in tests.
     """
 
@@ -104,13 +105,14 @@ class VllmSampler:
         timeout_s: float = 1800.0,
         max_restarts: int = 3,
         max_prompt_tokens: int | None = None,
+        devices: str | None = None,
         start: Callable[..., EngineProcess] = EngineProcess,
     ) -> None:
         self._model, self._tokenizer, self._arguments = model, tokenizer, dict(arguments)
         self._sleep, self._asleep = sleep, False
         self._start_timeout_s, self._timeout_s = start_timeout_s, timeout_s
         self._max_restarts, self._max_prompt_tokens = max_restarts, max_prompt_tokens
-        self._start = start
+        self._start, self._devices = start, devices
         self._engine: EngineProcess | None = None
         parent = _SHARED if in_memory and _SHARED.is_dir() else None
         self._folder = Path(tempfile.mkdtemp(prefix="stare-vllm-", dir=parent))
@@ -219,7 +221,9 @@ class VllmSampler:
                 config.save_pretrained(self._folder)
                 self._tokenizer.save_pretrained(self._folder)
             arguments = {**self._arguments, "model": str(self._folder)}
-            self._engine = self._start(arguments, start_timeout_s=self._start_timeout_s)
+            self._engine = self._start(
+                arguments, start_timeout_s=self._start_timeout_s, devices=self._devices
+            )
         if self._asleep:
             self._engine.call("wake", timeout_s=self._timeout_s)
             self._asleep = False

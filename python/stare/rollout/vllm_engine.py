@@ -57,6 +57,7 @@ class EngineProcess:
     Args:
         arguments: of `vllm.LLM`.
         start_timeout_s: longest wait for the engine to be ready.
+        devices: the child's CUDA_VISIBLE_DEVICES; None leaves what is set.
         command: what is run; the number of the child's end of the socket pair is appended.
 
     Raises:
@@ -69,15 +70,22 @@ class EngineProcess:
         arguments: Mapping[str, Any],
         *,
         start_timeout_s: float,
+        devices: str | None = None,
         command: Sequence[str] = _COMMAND,
     ) -> None:
         ours, theirs = socket.socketpair()
+        environment = {"VLLM_LOGGING_LEVEL": "WARNING", "VLLM_NO_USAGE_STATS": "1"} | os.environ
+        if devices is not None:
+            environment["CUDA_VISIBLE_DEVICES"] = devices
+        # The engine has a world of its own, not the trainer's ranks.
+        for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
+            environment.pop(name, None)
         with theirs:
             self._process = subprocess.Popen(
                 [*command, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env={"VLLM_LOGGING_LEVEL": "WARNING", "VLLM_NO_USAGE_STATS": "1"} | os.environ,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 # vLLM prints to stdout what belongs on stderr; ours is for data.
                 stdout=sys.stderr.fileno() if _has_descriptor(sys.stderr) else subprocess.DEVNULL,

@@ -107,11 +107,12 @@ class TrainConfig:
                 f"optim.mini_batches must not exceed the {sequences} sequences of a step "
                 f"(rollout.prompts_per_step x group_size), got {optim.mini_batches}"
             )
-        if self.parallel.strategy != "single" and rollout.sampler != "transformers":
+        if self.parallel.strategy != "single" and rollout.sampler not in ("transformers", "vllm"):
             raise ConfigError(
                 f"parallel.strategy={self.parallel.strategy!r} needs rollout.sampler="
-                f"'transformers', got {rollout.sampler!r}: a share of the prompts must get the "
-                "responses it would get among all of them\nhint: one process: strategy='single'"
+                f"'transformers' or 'vllm', got {rollout.sampler!r}: a share of the prompts must "
+                "get the responses it would get among all of them\n"
+                "hint: one process: strategy='single'"
             )
         longest = rollout.max_prompt_tokens + rollout.max_response_tokens
         if optim.micro_batch_tokens is not None and optim.micro_batch_tokens < longest:

@@ -31,10 +31,12 @@ def plan_command(config: TrainConfig, args: argparse.Namespace) -> int:
         gpus=args.gpus,
         gpu_memory_gib=args.gpu_memory,
         engine=engine,
-        tensor_parallel=args.tensor_parallel,
+        tensor_parallel=args.tensor_parallel or config.vllm.tensor_parallel_size,
         utilization=args.utilization,
-        offload_optimizer=args.offload_optimizer,
-        logits_chunk=args.logits_chunk,
+        offload_optimizer=args.offload_optimizer
+        or config.parallel.cpu_offload
+        or config.compute.offload_optimizer,
+        logits_chunk=args.logits_chunk or config.compute.logit_chunk_tokens,
     )
     plan = plan_memory(config, load_shape(config.model.path, args.model_config), layout)
     if args.json:

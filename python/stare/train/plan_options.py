@@ -23,7 +23,7 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
         help="what generates; default: transformers where rollout.sampler is, else vllm",
     )
     parser.add_argument(
-        "--tensor-parallel", type=int, default=1, metavar="N", help="GPUs of one engine"
+        "--tensor-parallel", type=int, metavar="N", help="GPUs of one engine (default: the run's)"
     )
     parser.add_argument(
         "--utilization", type=float, default=0.9, metavar="SHARE", help="usable share of a GPU"

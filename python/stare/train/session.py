@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -145,7 +146,12 @@ def _load_problems(config: TrainConfig) -> tuple[list[Problem], list[Problem]]:
 
 
 def _make_sampler(
-    config: TrainConfig, model: Any, generator: Any, tokenizer: Any, device: torch.device
+    config: TrainConfig,
+    model: Any,
+    generator: Any,
+    tokenizer: Any,
+    device: torch.device,
+    ranks: Ranks,
 ) -> Sampler:
     """The sampler; `generator` is the policy, or a copy of it where that is split over ranks."""
     rollout = config.rollout
@@ -160,13 +166,15 @@ def _make_sampler(
             autocast_dtype=torch.bfloat16 if config.model.dtype == "bfloat16" else None,
         )
     if rollout.sampler == "vllm":
-        return _make_vllm(config, model, tokenizer, device)
+        return _make_vllm(config, model, tokenizer, device, ranks)
     make = load_object(rollout.sampler, "rollout.sampler")
     made: Sampler = make(generator, tokenizer, device)
     return made
 
 
-def _make_vllm(config: TrainConfig, model: Any, tokenizer: Any, device: torch.device) -> Sampler:
+def _make_vllm(
+    config: TrainConfig, model: Any, tokenizer: Any, device: torch.device, ranks: Ranks = alone
+) -> Sampler:
     from importlib.util import find_spec
 
     from stare.rollout.vllm import VllmSampler, engine_arguments
@@ -183,6 +191,16 @@ def _make_vllm(config: TrainConfig, model: Any, tokenizer: Any, device: torch.de
         raise ConfigError(
             f"vllm.sleep=true needs CUDA, and the run is on {device.type}\nhint: vllm.sleep=false"
         )
+    if ranks.sharded and vllm.tensor_parallel_size > 1:
+        raise ConfigError(
+            f"vllm.tensor_parallel_size={vllm.tensor_parallel_size} with several ranks: each rank "
+            "has an engine on its own GPU\nhint: 1; for larger models use verl (recipes/verl)"
+        )
+    devices = None
+    if ranks.sharded and device.type == "cuda":
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        own = device.index or 0
+        devices = visible[own] if own < len(visible) and visible[own] else str(own)
     context = model.config.get_text_config().max_position_embeddings
     needed = rollout.max_prompt_tokens + rollout.max_response_tokens
     arguments = engine_arguments(
@@ -205,6 +223,7 @@ def _make_vllm(config: TrainConfig, model: Any, tokenizer: Any, device: torch.de
         timeout_s=vllm.timeout_s,
         max_restarts=vllm.max_restarts,
         max_prompt_tokens=rollout.max_prompt_tokens,
+        devices=devices,
     )
 
 
@@ -252,7 +271,7 @@ def build_session(config: TrainConfig, device: torch.device, ranks: Ranks = alon
         copied = GenerationCopy(model, config.parallel, device)
         generator, generating = copied.model, copied.filled
 
-    sampler = _make_sampler(config, model, generator, tokenizer, device)
+    sampler = _make_sampler(config, model, generator, tokenizer, device, ranks)
     if isinstance(sampler, WeightReceiver):
         generating = nullcontext  # it has weights of its own
 
