@@ -73,6 +73,8 @@ def make_data(args: argparse.Namespace) -> dict[str, Any]:
     spread = torch.randn(args.rows, generator=generator).mul(0.6).exp() * 0.4 * args.response
     lengths = spread.clamp(8, args.response).long()
     lengths[0] = args.response
+    if args.equal:
+        lengths[:] = args.response
     shape = (args.rows, args.prompt + args.response)
     return {
         "ids": torch.randint(1, VOCABULARY, shape, generator=generator),
@@ -318,6 +320,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--equal", action="store_true", help="all responses of full length")
     parser.add_argument("--case", choices=list(CASES), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.case:

@@ -48,7 +48,11 @@ def policy() -> Any:
 def sampler(policy: Any):
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     arguments = engine_arguments(
-        max_model_len=64, cuda=False, enforce_eager=True, extra={"max_num_seqs": 16}
+        max_model_len=64,
+        cuda=False,
+        enforce_eager=True,
+        gpu_memory_utilization=0.2,
+        extra={"max_num_seqs": 16},
     )
     made = VllmSampler(policy, tiny_tokenizer(), arguments, timeout_s=120)
     yield made
@@ -172,6 +176,7 @@ def command(folder: Path, out: str, steps: int, *more: str) -> list[str]:
         "run", "short-cot", f"model.path={folder}/policy", f"data.path={folder}/data.jsonl",
         "data.chat_template=false", "data.prompt_template={problem}", "eval.every=0",
         "rollout.sampler=vllm", "vllm.enforce_eager=true", "vllm.timeout_s=120",
+        "vllm.gpu_memory_utilization=0.2",
         "rollout.prompts_per_step=2", "rollout.group_size=4", "rollout.over_sample=1",
         "rollout.max_prompt_tokens=16", "rollout.max_response_tokens=12",
         "rollout.dynamic_sampling=false", "model.dtype=float32", "optim.lr=1e-3",

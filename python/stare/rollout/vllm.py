@@ -63,8 +63,9 @@ def engine_arguments(
         # Sampling is what it is asked for, not what the model's generation_config would like.
         "generation_config": "vllm",
     }
+    # On a CPU the share of the machine's memory that must be free, whatever its name.
+    arguments["gpu_memory_utilization"] = gpu_memory_utilization
     if cuda:
-        arguments["gpu_memory_utilization"] = gpu_memory_utilization
         arguments["enable_sleep_mode"] = sleep
     else:
         # A chunked prefill with a seed a request stops vLLM on a CPU: its generator has no offset.

@@ -34,7 +34,9 @@ class VllmConfig:
     tensor_parallel_size: int = 1
     """GPUs of the engine."""
     gpu_memory_utilization: float = 0.5
-    """Share of the GPU's memory that the engine may take; the learner needs the rest."""
+    """Share of the GPU's memory that the engine may take; the learner needs the rest. On a CPU the
+    share of the machine's memory that must be free at the start (the cache's size there is
+    VLLM_CPU_KVCACHE_SPACE, GiB)."""
     enforce_eager: bool = False
     """No CUDA graphs, no compilation: starts faster, decodes slower."""
     sleep: bool = False
