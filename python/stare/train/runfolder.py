@@ -33,6 +33,8 @@ FREE_KEYS = (
     "run.checkpoint_every",
     "run.keep_checkpoints",
     "run.fsync",
+    "run.prometheus",
+    "guard.",
     "parallel.reshard_after_forward",
     "parallel.cpu_offload",
     "parallel.timeout_s",
@@ -185,7 +187,7 @@ class RunFolder:
         self._wall_before = float(status.get("wall_seconds") or 0.0)
 
     def set_status(self, status: str, *, step: int, error: str | None = None) -> None:
-        """Replace `run.json`: `running`, `finished`, `failed` or `interrupted`, with wall time."""
+        """Replace `run.json`: `running`, `finished`, `failed`, `interrupted` or `stalled`."""
         now = time.time()
         write_json(
             self.path / "run.json",
