@@ -21,7 +21,7 @@ class Engine:
         self.weights = b""
 
     def start(self, arguments: dict) -> str:
-        if (self.faults / "refuse").exists():
+        if (self.faults / "refuse").exists() or self._fault("refuse_once"):
             raise ValueError("no such model")
         self.folder = Path(arguments["model"])
         self.weights = (self.folder / "model.safetensors").read_bytes()
@@ -38,6 +38,9 @@ class Engine:
         return True
 
     def sample(self, jobs: list[Job]) -> list[Result]:
+        if self._fault("die_and_refuse"):
+            (self.faults / "refuse_once").touch()
+            os._exit(5)
         if self._fault("die") or (self.faults / "die_always").exists():
             os._exit(3)
         if self._fault("hang"):

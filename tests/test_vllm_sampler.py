@@ -39,13 +39,15 @@ def sampler(faults: Path):
 
 def make(faults: Path, **options: Any) -> VllmSampler:
     command = [sys.executable, FAKE, str(faults)]
-    return VllmSampler(
+    made = VllmSampler(
         tiny_model(),
         tiny_tokenizer(),
         engine_arguments(max_model_len=32, cuda=False),
         start=functools.partial(EngineProcess, command=command),
         **{"start_timeout_s": 60.0, "timeout_s": 60.0} | options,
     )
+    made._pause_s = 0.0
+    return made
 
 
 def tokens(groups: Any) -> list[list[list[int]]]:
@@ -134,6 +136,40 @@ def test_an_engine_that_refuses_to_start_is_not_started_again(sampler, faults: P
     with pytest.raises(RunError, match="no such model"):
         sampler.sample(["a"], PARAMS)
     assert sampler.restarts == 0
+
+
+def test_a_replacement_that_does_not_start_at_once_is_tried_again(faults: Path):
+    sampler = make(faults)
+    want = tokens(sampler.sample(["a"], PARAMS))
+    (faults / "die_and_refuse").touch()
+    assert tokens(sampler.sample(["a"], PARAMS)) == want
+    assert sampler.restarts == 2
+    sampler.close()
+
+
+def test_a_death_while_falling_asleep_is_counted_and_survived(faults: Path):
+    sampler = make(faults, sleep=True)
+    want = tokens(sampler.sample(["a"], PARAMS))
+    assert sampler._engine is not None
+    sampler._engine._process.kill()
+    sampler.release()
+    assert sampler.restarts == 1
+    assert tokens(sampler.sample(["a"], PARAMS)) == want
+    sampler.close()
+
+
+def test_all_tokens_that_end_a_response_are_handed_over(faults: Path):
+    model = tiny_model()
+    model.generation_config.eos_token_id = [2, 3]
+    command = [sys.executable, FAKE, str(faults)]
+    sampler = VllmSampler(
+        model,
+        tiny_tokenizer(),
+        engine_arguments(max_model_len=32, cuda=False),
+        start=functools.partial(EngineProcess, command=command),
+    )
+    assert sampler._job([5], 1, PARAMS, 32).stop_ids == (2, 3)
+    sampler.close()
 
 
 def test_weights_are_written_in_the_engines_dtype_and_tied_ones_twice(faults: Path):

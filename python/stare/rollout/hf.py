@@ -27,7 +27,7 @@ from stare.rollout.hf_batch import DecodingBatch, Draw, Piece
 from stare.rollout.sampler import SamplingParams
 from stare.types import Completion
 
-__all__ = ["TransformersSampler"]
+__all__ = ["TransformersSampler", "ending_token_ids"]
 
 
 class TransformersSampler:
@@ -70,7 +70,7 @@ class TransformersSampler:
         self.max_prompt_tokens = max_prompt_tokens
         self.autocast_dtype = autocast_dtype
         self.eos_token_ids = (
-            _eos_token_ids(model, tokenizer) if eos_token_ids is None else sorted(eos_token_ids)
+            ending_token_ids(model, tokenizer) if eos_token_ids is None else sorted(eos_token_ids)
         )
         self.context = _context_length(model)
         accepted = inspect.signature(model.forward).parameters
@@ -211,7 +211,8 @@ def _check(params: SamplingParams) -> None:
         raise ArgumentError(f"top_p must lie in (0, 1], got {params.top_p}")
 
 
-def _eos_token_ids(model: Any, tokenizer: Any) -> list[int]:
+def ending_token_ids(model: Any, tokenizer: Any) -> list[int]:
+    """All tokens that end a response: those of the generation config and of the tokenizer."""
     found: set[int] = set()
     config = getattr(model, "generation_config", None)
     for value in (getattr(config, "eos_token_id", None), tokenizer.eos_token_id):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import shutil
 import tempfile
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ import torch
 from torch import Tensor
 
 from stare.errors import DataError, RunError
+from stare.rollout.hf import ending_token_ids
 from stare.rollout.sampler import SamplingParams
 from stare.rollout.vllm_engine import EngineError, EngineProcess, Job, Result
 from stare.seeds import derive_seed
@@ -94,6 +96,8 @@ class VllmSampler:
         start: makes the engine; another one in tests.
     """
 
+    _pause_s = 2.0
+
     def __init__(
         self,
         model: Any,
@@ -114,6 +118,7 @@ class VllmSampler:
         self._start_timeout_s, self._timeout_s = start_timeout_s, timeout_s
         self._max_restarts, self._max_prompt_tokens = max_restarts, max_prompt_tokens
         self._start, self._devices = start, devices
+        self._stop_ids = tuple(ending_token_ids(model, tokenizer))
         self._engine: EngineProcess | None = None
         parent = _SHARED if in_memory and _SHARED.is_dir() else None
         self._folder = Path(tempfile.mkdtemp(prefix="stare-vllm-", dir=parent))
@@ -167,12 +172,11 @@ class VllmSampler:
             for prompt, own in zip((list(ids) for ids in prompts), seeds, strict=True)
         ]
 
-    @staticmethod
-    def _job(ids: list[int], seed: int, params: SamplingParams, context: int) -> Job:
+    def _job(self, ids: list[int], seed: int, params: SamplingParams, context: int) -> Job:
         # One seed of a group must not draw the same numbers for every prompt.
         own = derive_seed(seed, ",".join(map(str, ids)))
         room = min(params.max_tokens, context - len(ids))
-        return Job(ids, own, params.temperature, params.top_p, room, params.stop)
+        return Job(ids, own, params.temperature, params.top_p, room, params.stop, self._stop_ids)
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]], *, version: int) -> None:
         """Write the weights where the engine reads them, and have it read them."""
@@ -184,8 +188,12 @@ class VllmSampler:
     def release(self) -> None:
         """Give the engine's memory back until the next call, where `sleep` is on."""
         if self._sleep and self._engine is not None and not self._asleep:
-            self._engine.call("sleep", timeout_s=self._timeout_s)
-            self._asleep = True
+            try:
+                self._engine.call("sleep", timeout_s=self._timeout_s)
+                self._asleep = True
+            except EngineError:  # the next call starts another
+                self._engine = None
+                self.restarts += 1
 
     def close(self) -> None:
         """Stop the engine and remove the weights."""
@@ -197,12 +205,16 @@ class VllmSampler:
     def _call(self, method: str, *arguments: Any) -> Any:
         """Ask the engine; if it dies or hangs, start another and ask again."""
         for attempt in range(self._max_restarts + 1):
+            # A GPU may need a moment until the memory of the one that was killed is free.
+            time.sleep(self._pause_s * attempt)
             try:
                 engine = self._running()
                 if method == "load" and attempt:
                     return None  # it has started with them
                 return engine.call(method, *arguments, timeout_s=self._timeout_s)
-            except EngineError as error:
+            except RunError as error:
+                if attempt == 0 and not isinstance(error, EngineError):
+                    raise  # refused at once: another try would be refused as well
                 self._engine, self._asleep = None, False
                 self.restarts += 1
                 last = error

@@ -38,6 +38,8 @@ class Job(NamedTuple):
     top_p: float
     max_tokens: int
     stop: tuple[str, ...]
+    stop_ids: tuple[int, ...]
+    """Tokens that end it; the engine itself knows only one."""
 
 
 class Result(NamedTuple):

@@ -12,6 +12,8 @@ from stare.rollout.vllm_engine import Job, Result
 
 __all__ = ["Server", "serve"]
 
+OLDEST = (0, 22)
+
 
 class Server:
     """vLLM behind the methods that the parent calls."""
@@ -23,6 +25,8 @@ class Server:
         """Make the engine; returns the version of vLLM."""
         import vllm
 
+        if tuple(int(part) for part in vllm.__version__.split(".")[:2]) < OLDEST:
+            raise ImportError(f"version {vllm.__version__} is older than 0.22")
         self.llm = vllm.LLM(**arguments)
         return str(vllm.__version__)
 
@@ -39,6 +43,7 @@ class Server:
                 top_p=job.top_p,
                 max_tokens=job.max_tokens,
                 stop=list(job.stop),
+                stop_token_ids=list(job.stop_ids),
                 include_stop_str_in_output=True,
                 logprobs=0,
                 skip_special_tokens=True,

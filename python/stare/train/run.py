@@ -192,7 +192,7 @@ def _train_step(config: TrainConfig, session: Session, learner: Learner, step: i
     sampler = session.sampler
     if isinstance(sampler, EngineSampler):
         sampler.release()
-        metrics["rollout/engine_restarts"] = sampler.restarts
+        metrics["rollout/engine_restarts"] = learner.ranks.total([sampler.restarts])[0]
     if collected.kept:
         batch = make_batch(collected.kept, config.rollout, pad_id=session.pad_id)
         metrics |= learner.step(batch)
