@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import socket
+import sysconfig
 import threading
 import time
 from collections.abc import Iterator
