@@ -36,8 +36,7 @@ examples:
 
 exit codes: 0 done; 1 an unexpected failure, with its traceback; 2 an error with a reason
 (arguments, configuration, data, run folder, a full disk, a policy that returns NaN);
-75 no progress for guard.step_timeout_s; 130 interrupted (SIGINT); 143 stopped by SIGTERM, after the
-step and with a checkpoint. What is in the run folder stays; --resume continues.
+130 interrupted. What is in the run folder stays; --resume continues.
 """
 
 
@@ -181,9 +180,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not _is_said_by_rank_0(error):
             print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt as error:
+    except KeyboardInterrupt:
         print("interrupted: --resume continues from the last checkpoint", file=sys.stderr)
-        return int(getattr(error, "exit_code", 130))
+        return 130
     except BrokenPipeError:
         # The reader of our output went away (`| head`): not an error of ours.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -24,7 +24,6 @@ from stare.train.sections import (
     StareSection,
 )
 from stare.train.sections_compute import ComputeConfig
-from stare.train.sections_guard import GuardConfig
 from stare.train.sections_parallel import ParallelConfig
 from stare.train.sections_vllm import VllmConfig
 
@@ -88,8 +87,6 @@ class TrainConfig:
     """Length, seed, device and files."""
     parallel: ParallelConfig = field(default_factory=ParallelConfig)
     """Several GPUs."""
-    guard: GuardConfig = field(default_factory=GuardConfig)
-    """Stalled steps and steps without numbers."""
 
     def __post_init__(self) -> None:
         check_fields(self)

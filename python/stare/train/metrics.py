@@ -17,7 +17,6 @@ from typing import Any, Protocol
 from stare.coerce import nearest
 from stare.errors import ArgumentError, MissingExtraError, RunError
 from stare.train.metric_keys import METRICS, is_metric_key
-from stare.train.prometheus import PrometheusFile, PrometheusServer, parse_address
 
 __all__ = [
     "JsonlWriter",
@@ -230,7 +229,6 @@ def open_writers(
     tensorboard: bool = False,
     wandb: bool = False,
     wandb_project: str | None = None,
-    prometheus: str | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Sequence[MetricsWriter]:
     """The writers a run asked for; the JSONL one is always the first."""
@@ -240,11 +238,4 @@ def open_writers(
     if wandb:
         project = wandb_project or "stare"
         writers.append(WandbWriter(project=project, name=folder.name, config=config or {}))
-    if prometheus is not None:
-        address = parse_address(prometheus)
-        writers.append(
-            PrometheusFile(folder / "metrics.prom")
-            if address is None
-            else PrometheusServer(*address)
-        )
     return writers

@@ -23,15 +23,12 @@ from stare.train.config import TrainConfig, to_dict
 from stare.train.evaluate import Evaluation, evaluate
 from stare.train.learner import Learner
 from stare.train.metrics import open_writers
-from stare.train.nan_guard import NanGuard
 from stare.train.overrides import environment
 from stare.train.parallel import Ranks, start_ranks
 from stare.train.progress import TrainProgress
 from stare.train.runfolder import write_json
 from stare.train.saving import open_folder, open_saver
 from stare.train.session import Session, build_session, pick_device
-from stare.train.signals import StopRequest, StopRequestedError
-from stare.train.watchdog import Watchdog
 
 __all__ = ["train"]
 
@@ -78,7 +75,6 @@ def _train(config: TrainConfig, out: Path, ranks: Ranks, *, resume: bool) -> Non
                         tensorboard=config.run.tensorboard,
                         wandb=config.run.wandb,
                         wandb_project=config.run.wandb_project,
-                        prometheus=config.run.prometheus,
                         config=to_dict(config),
                     )
                     if ranks.is_first
@@ -103,16 +99,6 @@ def _train(config: TrainConfig, out: Path, ranks: Ranks, *, resume: bool) -> Non
                     progress.update(row)
 
                 stack.enter_context(_frozen_setup())
-                reached = [step]
-                watchdog = stack.enter_context(
-                    Watchdog(
-                        config.guard.step_timeout_s,
-                        folder.path / f"stalled-rank{ranks.rank}.txt",
-                        lambda: folder.set_status("stalled", step=reached[0]),
-                    )
-                )
-                stop = stack.enter_context(StopRequest())
-                guard = NanGuard(config.guard.max_bad_steps)
                 folder.set_status("running", step=step)
                 if isinstance(session.sampler, WeightReceiver):
                     _hand_over(session.sampler, session, learner)
@@ -123,31 +109,18 @@ def _train(config: TrainConfig, out: Path, ranks: Ranks, *, resume: bool) -> Non
                     step += 1
                     last = step == config.run.steps
                     row = {"step": step, **_train_step(config, session, learner, step)}
-                    if guard.count(row):
-                        row["guard/bad_steps"] = guard.bad_steps
-                    watchdog.beat()
                     if config.eval.every and (last or step % config.eval.every == 0):
                         row |= _evaluate(config, session, folder.path, ranks, step=step)
                     log(row | {"time/checkpoint": saving})
                     began = time.perf_counter()
                     every = config.run.checkpoint_every
-                    # A signal may have reached one rank only; all of them must save.
-                    signalled = int(ranks.largest(stop.number))
-                    over = last or bool(signalled) or guard.bad_steps >= guard.limit
-                    if over or (every and step % every == 0):
+                    if last or (every and step % every == 0):
                         saver.save(session, learner, step)
                     saving = time.perf_counter() - began
-                    reached[0] = step
-                    watchdog.beat()
-                    guard.check(row)
-                    if signalled and not last:
-                        raise StopRequestedError(signalled)
             folder.set_status("finished", step=step)
         except BaseException as error:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-            # On a full disk the reason to stop must not be hidden by this write.
-            with contextlib.suppress(OSError):
-                folder.set_status(status, step=step, error=f"{type(error).__name__}: {error}")
+            folder.set_status(status, step=step, error=f"{type(error).__name__}: {error}")
             raise
 
 

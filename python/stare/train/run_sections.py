@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from stare.coerce import check_fields, interval
 from stare.errors import ConfigError
-from stare.train.prometheus import parse_address
 
 __all__ = ["EvalConfig", "RunConfig"]
 
@@ -71,8 +70,6 @@ class RunConfig:
     """Log to Weights & Biases (extra `wandb`)."""
     wandb_project: str | None = None
     """Project for `wandb`; None: stare."""
-    prometheus: str | None = None
-    """`file` (metrics.prom in the run folder) or `host:port` to serve /metrics; None: neither."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -81,8 +78,6 @@ class RunConfig:
         interval("checkpoint_every", self.checkpoint_every, 0)
         interval("keep_checkpoints", self.keep_checkpoints, 1)
         interval("log_every", self.log_every, 1)
-        if self.prometheus is not None:
-            parse_address(self.prometheus)
         kind, colon, index = self.device.partition(":")
         if not (
             self.device in ("auto", "cpu", "cuda") or (kind == "cuda" and colon and index.isdigit())

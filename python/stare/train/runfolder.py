@@ -33,8 +33,6 @@ FREE_KEYS = (
     "run.checkpoint_every",
     "run.keep_checkpoints",
     "run.fsync",
-    "run.prometheus",
-    "guard.",
     "parallel.reshard_after_forward",
     "parallel.cpu_offload",
     "parallel.timeout_s",
@@ -187,7 +185,7 @@ class RunFolder:
         self._wall_before = float(status.get("wall_seconds") or 0.0)
 
     def set_status(self, status: str, *, step: int, error: str | None = None) -> None:
-        """Replace `run.json`: `running`, `finished`, `failed`, `interrupted` or `stalled`."""
+        """Replace `run.json`: `running`, `finished`, `failed` or `interrupted`, with wall time."""
         now = time.time()
         write_json(
             self.path / "run.json",
