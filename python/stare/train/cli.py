@@ -36,7 +36,8 @@ examples:
 
 exit codes: 0 done; 1 an unexpected failure, with its traceback; 2 an error with a reason
 (arguments, configuration, data, run folder, a full disk, a policy that returns NaN);
-130 interrupted. What is in the run folder stays; --resume continues.
+130 SIGINT and 143 SIGTERM: the step was finished and saved (a second signal ends it at once).
+What is in the run folder stays; --resume continues.
 """
 
 
@@ -180,9 +181,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not _is_said_by_rank_0(error):
             print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("interrupted: --resume continues from the last checkpoint", file=sys.stderr)
-        return 130
+        return int(getattr(error, "exit_code", 130))  # `Interrupted` says which signal it was
     except BrokenPipeError:
         # The reader of our output went away (`| head`): not an error of ours.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -29,6 +29,7 @@ from stare.train.progress import TrainProgress
 from stare.train.runfolder import write_json
 from stare.train.saving import open_folder, open_saver
 from stare.train.session import Session, build_session, pick_device
+from stare.train.signals import Interrupted, StopSignals
 
 __all__ = ["train"]
 
@@ -44,6 +45,7 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
 
     Raises:
         StareError: the configuration, the data or the run folder is not usable; nothing is lost.
+        Interrupted: SIGTERM or SIGINT came while it trained; the step was finished and saved.
     """
     with start_ranks(config, pick_device(config.run.device).type) as ranks:
         ranks.agree("the configuration", json.dumps(to_dict(config), sort_keys=True))
@@ -105,6 +107,9 @@ def _train(config: TrainConfig, out: Path, ranks: Ranks, *, resume: bool) -> Non
                 if step == 0 and config.eval.every:
                     log({"step": 0, **_evaluate(config, session, folder.path, ranks, step=0)})
                 saving = 0.0
+                signals = stack.enter_context(
+                    StopSignals(lambda why: folder.set_status("interrupted", step=step, error=why))
+                )
                 while step < config.run.steps:
                     step += 1
                     last = step == config.run.steps
@@ -114,9 +119,13 @@ def _train(config: TrainConfig, out: Path, ranks: Ranks, *, resume: bool) -> Non
                     log(row | {"time/checkpoint": saving})
                     began = time.perf_counter()
                     every = config.run.checkpoint_every
-                    if last or (every and step % every == 0):
+                    # All ranks leave after the same step, whichever of them was told to.
+                    number = int(ranks.largest(signals.number))
+                    if last or number or (every and step % every == 0):
                         saver.save(session, learner, step)
                     saving = time.perf_counter() - began
+                    if number and not last:
+                        raise Interrupted(number)
             folder.set_status("finished", step=step)
         except BaseException as error:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
