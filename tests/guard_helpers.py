@@ -17,7 +17,7 @@ CALLS: list[int] = []
 
 
 def signalled(problems: Sequence[Problem], completions: Sequence[Completion]) -> list[float]:
-    """STARE_TEST_SIGNAL="RANK:CALL:NUMBER[:NUMBER]": sent at that call; after a second one, wait."""
+    """STARE_TEST_SIGNAL="RANK:CALL:NUMBER[:NUMBER]": sent at that call; two: then wait."""
     CALLS.append(len(completions))
     rank, call, *numbers = os.environ.get("STARE_TEST_SIGNAL", "-1:-1").split(":")
     if os.environ.get("RANK", "0") == rank and len(CALLS) == int(call):

@@ -12,15 +12,15 @@ import threading
 import time
 from pathlib import Path
 
-import guard_helpers
 import pytest
 import torch
-from test_train_run import SMALL, assert_same_state, rows
-from tiny_llm import tiny_model, tiny_tokenizer
 
+import guard_helpers
 from stare.train.checkpoint_sharded import read_model
 from stare.train.cli import main
 from stare.train.signals import StopSignals
+from test_train_run import SMALL, assert_same_state, rows
+from tiny_llm import tiny_model, tiny_tokenizer
 
 STEPS = 5
 RUN = ["run", "demo-mod5", *SMALL, "rollout.max_refills=0", f"run.steps={STEPS}"]

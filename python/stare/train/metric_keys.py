@@ -83,6 +83,7 @@ METRICS = tuple(
         ("optim/grad_norm", "1", "global gradient norm before clipping"),
         ("optim/lr", "1", "learning rate of the last optimiser step"),
         ("optim/skipped", "count", "optimiser steps skipped: bad gradient, or no advantage at all"),
+        ("optim/bad_in_a_row", "count", "steps up to this one with a loss or norm not finite"),
         ("speed/tokens_per_s", "tokens/s", "response tokens of the step over time/step"),
         ("memory/peak_mb", "MB", "peak memory: CUDA allocator, else resident set of the process"),
         ("time/rollout", "s", "sampling and grading"),
