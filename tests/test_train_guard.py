@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -107,9 +108,10 @@ def poisoned(config: Any, device: torch.device) -> Any:
 
     def forward(*args: Any, **options: Any) -> Any:
         out = original(*args, **options)
-        if model.training:
-            out.logits = out.logits * float(os.environ.get("STARE_TEST_FACTOR", "1"))
-        return out
+        if not model.training:
+            return out
+        factor = float(os.environ.get("STARE_TEST_FACTOR", "1"))
+        return dataclasses.replace(out, logits=out.logits * factor)
 
     model.forward = forward
     return model, tokenizer
@@ -162,7 +164,7 @@ def test_a_loss_that_is_not_finite_is_skipped_even_if_its_gradient_is(
 
     def infinite(*args: Any, **options: Any) -> Any:
         loss, stats = original(*args, **options)
-        return loss + math.inf, stats | {"loss/total": stats["loss/total"] + math.inf}
+        return loss + math.inf, stats | {"loss": stats["loss"] + math.inf}
 
     monkeypatch.setattr(learner, "policy_loss", infinite)
     config = load_config("demo-mod5", [*RUN[2:], "guard.max_bad_steps=2"])

@@ -126,6 +126,8 @@ class Learner:
             old = Scores.reported(batch, self.config.stare.gate in ("sample", "token"))
         else:
             old = self._score(batch, cut)
+        if not self._all_finite(old.logprobs_BT, batch.mask_BT):
+            return self._skipped_update(live)
         moved = not (on_policy and old.is_reported)
         reference_BT = self._reference_logprobs(batch, cut)
 
@@ -196,6 +198,23 @@ class Learner:
             "optim/lr": self.optimizer.param_groups[0]["lr"],
         }
         return metrics
+
+    def _all_finite(self, logprobs_BT: Tensor, mask_BT: Tensor) -> bool:
+        unusable = ~torch.isfinite(logprobs_BT) & (mask_BT != 0)
+        return self.ranks.largest(float(unusable.any())) == 0
+
+    def _skipped_update(self, live: TokenStatistics | None) -> Metrics:
+        """Nothing can be learnt from a policy that gives its tokens no probability."""
+        if self.ranks.sharded and live is not None:
+            # A sharded forward is over, and its weights are shards again, after its backward.
+            live.logprobs_BT.sum().backward()  # type: ignore[no-untyped-call]
+        self.optimizer.zero_grad(set_to_none=True)
+        return {
+            "loss/total": math.nan,
+            "optim/grad_norm": math.nan,
+            "optim/skipped": self.config.optim.epochs * self.config.optim.mini_batches,
+            "optim/lr": self.optimizer.param_groups[0]["lr"],
+        }
 
     def _advantages(
         self, own: OwnRows, old: Scores, gate: GateState, advantages_B: Tensor
