@@ -117,17 +117,13 @@ def poisoned(config: Any, device: torch.device) -> Any:
     return model, tokenizer
 
 
-@pytest.fixture(name="nan")
-def _nan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STARE_TEST_FACTOR", "nan")
-
-
 POISONED = [*RUN, "model.factory=test_train_guard:poisoned", "run.steps=6"]
 
 
 def test_steps_that_are_not_finite_are_skipped_counted_and_end_the_run(
-    tmp_path: Path, nan: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("STARE_TEST_FACTOR", "nan")
     folder = tmp_path / "run"
     assert main([*POISONED, f"run.out={folder}", "guard.max_bad_steps=3"]) == 2
     said = capsys.readouterr().err

@@ -39,10 +39,8 @@ def parse(text: str) -> dict[str, tuple[str, float]]:
         name, label, value = match.groups()
         assert described[name] == "gauge"
         assert name not in samples
-        samples[name] = (
-            re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), label),
-            float(value),
-        )
+        label = re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), label)
+        samples[name] = (label, float(value))
     return samples
 
 

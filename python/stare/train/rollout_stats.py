@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from stare.train.collect import Group
 from stare.types import Completion
@@ -25,8 +26,11 @@ def by_length(groups: Sequence[Group]) -> dict[str, float]:
 
     Example:
         >>> from stare.types import Completion, Problem
-        >>> responses = [Completion(token_ids=[1] * n, text="") for n in (3, 4, 7)]
-        >>> problem = Problem(id="p", prompt="", gold="")
+        >>> responses = [
+        ...     Completion(prompt_ids=[1], token_ids=[1] * n, text="", finish_reason="stop")
+        ...     for n in (3, 4, 7)
+        ... ]
+        >>> problem = Problem(id="p", problem="", answer="")
         >>> group = Group(problem=problem, completions=responses, rewards=[1.0, 0.0, 0.0])
         >>> stats = by_length([group])
         >>> stats["rollout/reward_le_4"], round(stats["rollout/share_le_8"], 3)
@@ -63,8 +67,11 @@ def by_position(groups: Sequence[Group]) -> dict[str, float]:
 
     Example:
         >>> from stare.types import Completion, Problem
-        >>> one = Completion(token_ids=[1, 2], text="", logprobs=[-1.0, -0.5])
-        >>> problem = Problem(id="p", prompt="", gold="")
+        >>> one = Completion(
+        ...     prompt_ids=[1], token_ids=[1, 2], text="", finish_reason="stop",
+        ...     logprobs=[-1.0, -0.5],
+        ... )
+        >>> problem = Problem(id="p", problem="", answer="")
         >>> by_position([Group(problem=problem, completions=[one], rewards=[1.0])])
         {'rollout/entropy_d1': 1.0, 'rollout/entropy_d6': 0.5}
     """
@@ -85,7 +92,7 @@ def by_position(groups: Sequence[Group]) -> dict[str, float]:
     return {f"rollout/entropy_d{k + 1}": float(total[k] / count[k]) for k in found}
 
 
-def _uncertainty(c: Completion) -> np.ndarray:
+def _uncertainty(c: Completion) -> npt.NDArray[np.float64]:
     if c.entropies:
         return np.array(c.entropies, dtype=np.float64)
     return -np.array(c.logprobs or [], dtype=np.float64)

@@ -28,6 +28,7 @@ from stare.train.nan_guard import BadSteps
 from stare.train.overrides import environment
 from stare.train.parallel import Ranks, start_ranks
 from stare.train.progress import TrainProgress
+from stare.train.rollout_stats import by_length, by_position
 from stare.train.runfolder import write_json
 from stare.train.saving import open_folder, open_saver
 from stare.train.session import Session, build_session, pick_device
@@ -243,6 +244,8 @@ def _rollout_metrics(collected: Collected, config: TrainConfig) -> Metrics:
         "length/max": max(lengths, default=0),
         "truncated_frac": sum(c.is_truncated for c in completions) / total,
         "verify/undecided_frac": undecided / max(1, config.rollout.group_size * len(groups)),
+        **by_length(groups),
+        **by_position(groups),
     }
 
 
