@@ -3,9 +3,9 @@
     python bench/long_answers.py                       # the table of docs/training.md
     python bench/long_answers.py --tokens 4096 --mode packed      # one row, as JSON
 
-Each row is a process of its own. A two-layer Llama of 29,984 parameters (vocabulary 256) answers one
-prompt with four responses of exactly so many tokens (no token ends one), and is updated on them with
-one sequence in a forward pass.
+Each row is a process of its own. A small random Llama (two layers, vocabulary 256) answers one
+prompt with four responses of exactly so many tokens (no token ends one), and is updated on them,
+with one sequence in a forward pass or with all.
 """
 
 from __future__ import annotations
@@ -38,14 +38,17 @@ class Digits:
     eos_token_id = pad_token_id = 0
 
     def __call__(self, texts: list[str], **options: Any) -> dict[str, list[list[int]]]:
+        """Token ids of texts."""
         del options
         return {"input_ids": [[int(word) for word in text.split()] for text in texts]}
 
     def batch_decode(self, rows: list[list[int]], **options: Any) -> list[str]:
+        """Texts of token ids."""
         del options
         return [" ".join(f"{int(i):03d}" for i in row) for row in rows]
 
     def decode(self, row: list[int], **options: Any) -> str:
+        """The text of token ids."""
         return self.batch_decode([row], **options)[0]
 
 
@@ -53,14 +56,15 @@ def policy(context: int) -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(0)
-    shape = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
     config = LlamaConfig(
         vocab_size=VOCABULARY,
         max_position_embeddings=context,
         initializer_range=0.2,
-        **shape,
-        **heads,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
     )
     return LlamaForCausalLM(config).eval()
 
