@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from stare.demo.reward import reward
 from stare.types import Completion, Problem
@@ -34,6 +35,23 @@ def stalls(problems: Sequence[Problem], completions: Sequence[Completion]) -> li
     CALLS.append(len(completions))
     if len(CALLS) == 3 and "STARE_TEST_STALL" in os.environ:
         time.sleep(600)
+    return _graded(problems, completions)
+
+
+def poisons(problems: Sequence[Problem], completions: Sequence[Completion]) -> list[float]:
+    """Rank 1's next forward pass in the second step gives no log-probability."""
+    from stare.train.learner import Learner
+
+    CALLS.append(len(completions))
+    original = Learner._forward
+
+    def forward(self: Any, *args: Any) -> Any:
+        Learner._forward = original  # type: ignore[method-assign]
+        result = original(self, *args)
+        return result._replace(logprobs_BT=result.logprobs_BT * float("nan"))
+
+    if os.environ.get("RANK") == "1" and len(CALLS) == 2:
+        Learner._forward = forward  # type: ignore[method-assign]
     return _graded(problems, completions)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -176,3 +177,23 @@ def test_a_rank_that_is_dead_keeps_nobody_waiting(tmp_path: Path) -> None:
     assert results[1][0] == -signal.SIGKILL
     assert results[0][0] == 2, results
     assert "lost another one" in results[0][1]
+
+
+@pytest.mark.slow
+def test_nan_on_one_rank_is_skipped_by_all(tmp_path: Path) -> None:
+    """The step after it generates and trains: no rank is left with half a pass."""
+    folder = tmp_path / "run"
+    run = [*sharded(tmp_path, folder), "reward.function=guard_helpers:poisons"]
+    results = two_ranks([*run, "run.checkpoint_every=1", "run.keep_checkpoints=4"])
+    assert [code for code, _ in results] == [0, 0], results
+    assert [row["optim/bad_in_a_row"] for row in rows(folder)] == [0, 1, 0, 0]
+    states = []
+    for number in range(1, 5):
+        model = tiny_model(seed=number)
+        read_model(folder / f"checkpoints/step-{number:06d}", model)
+        states.append(model.state_dict())
+    changed = [
+        any(not torch.equal(value, after[name]) for name, value in before.items())
+        for before, after in itertools.pairwise(states)
+    ]
+    assert changed == [False, True, True]
