@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -13,6 +15,7 @@ from stare.rollout.vllm_engine import Job, Result
 __all__ = ["Server", "serve"]
 
 OLDEST = (0, 22)
+_CHECK_S = 0.5
 
 
 class Server:
@@ -72,8 +75,21 @@ class Server:
         self.llm.wake_up()
 
 
+def _end_with(parent: int) -> None:
+    """End this process group once the parent is gone: an engine that works or hangs reads nothing.
+
+    The number is that of the process that started this one; another one adopts it afterwards.
+    """
+    while os.getppid() == parent:
+        time.sleep(_CHECK_S)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
 def serve(server: Any, link: Connection) -> None:
     """Answer until the parent is gone."""
+    # Its own process group is what may be killed: a server in someone else's just answers.
+    if os.getpgrp() == os.getpid():
+        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     while True:
         try:
             method, arguments = link.recv()

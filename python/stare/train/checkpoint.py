@@ -55,11 +55,17 @@ class _Checksummed:
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.crc, self.size = file, 0, 0
+        self.refused: OSError | None = None
+        """Why the disk took no more; torch tells it as a RuntimeError about positions."""
 
     def write(self, data: bytes) -> int:
         self.crc = zlib.crc32(data, self.crc)
         self.size += len(data)
-        return self.file.write(data)
+        try:
+            return self.file.write(data)
+        except OSError as error:
+            self.refused = error
+            raise
 
     def flush(self) -> None:
         self.file.flush()
@@ -130,7 +136,12 @@ class CheckpointStore:
             _check_plain(state, "state")
             with (temporary / "state.pt").open("wb") as raw:
                 out = _Checksummed(raw)
-                torch.save(dict(state), out)  # type: ignore[arg-type]
+                try:
+                    torch.save(dict(state), out)  # type: ignore[arg-type]
+                except RuntimeError:
+                    if out.refused is None:
+                        raise
+                    raise out.refused from None
                 if self.fsync:
                     raw.flush()
                     os.fsync(raw.fileno())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -36,7 +37,9 @@ examples:
 
 exit codes: 0 done; 1 an unexpected failure, with its traceback; 2 an error with a reason
 (arguments, configuration, data, run folder, a full disk, a policy that returns NaN);
-130 interrupted. What is in the run folder stays; --resume continues.
+75 stalled (guard.step_timeout_s): start it again with --resume;
+130 SIGINT and 143 SIGTERM: the step was finished and saved (a second signal ends it at once).
+What is in the run folder stays; --resume continues.
 """
 
 
@@ -180,13 +183,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not _is_said_by_rank_0(error):
             print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("interrupted: --resume continues from the last checkpoint", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): not an error of ours.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-        return 0
+        return int(getattr(error, "exit_code", 130))  # `Interrupted` says which signal it was
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # The reader of our output went away (`| head`): not an error of ours.
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            return 0
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        print(f"error: {error}\nhint: make room and start it again", file=sys.stderr)
+        return 2
     return 0
 
 

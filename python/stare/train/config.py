@@ -24,6 +24,7 @@ from stare.train.sections import (
     StareSection,
 )
 from stare.train.sections_compute import ComputeConfig
+from stare.train.sections_guard import GuardConfig
 from stare.train.sections_parallel import ParallelConfig
 from stare.train.sections_vllm import VllmConfig
 
@@ -33,6 +34,7 @@ __all__ = [
     "ComputeConfig",
     "DataConfig",
     "EvalConfig",
+    "GuardConfig",
     "LossConfig",
     "ModelConfig",
     "OptimConfig",
@@ -87,6 +89,8 @@ class TrainConfig:
     """Length, seed, device and files."""
     parallel: ParallelConfig = field(default_factory=ParallelConfig)
     """Several GPUs."""
+    guard: GuardConfig = field(default_factory=GuardConfig)
+    """When a run that makes no progress ends by itself."""
 
     def __post_init__(self) -> None:
         check_fields(self)

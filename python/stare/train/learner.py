@@ -79,6 +79,7 @@ class Learner:
                     shard_policy(part, layers_of(part.model), config.parallel, device)
         self.optimizer = make_optimizer(model, config)
         self.optimizer_steps = 0
+        self._skipped = 0  # in this call of `step`, for a loss or gradient that is not finite
         self.controller = TargetEntropyController(config.stare)
         self.pressure = PressurePool()
 
@@ -125,6 +126,8 @@ class Learner:
             old = Scores.reported(batch, self.config.stare.gate in ("sample", "token"))
         else:
             old = self._score(batch, cut)
+        if not self._all_finite(old.logprobs_BT, batch.mask_BT):
+            return self._skipped_update(live)
         moved = not (on_policy and old.is_reported)
         reference_BT = self._reference_logprobs(batch, cut)
 
@@ -142,10 +145,12 @@ class Learner:
             metrics |= mismatch(old.logprobs_BT, sampled_BT, batch.mask_BT, self.ranks)
         teaches_B = (broadcast_advantages(advantages_B, whole.mask_BT) != 0).any(dim=1)
 
+        self._skipped = 0
         parts: list[dict[str, Tensor]] = []
         grad_norms: list[float] = []
         idle = 0
         self.model.train()
+        loss_sum = torch.zeros((), device=self.device)
         for epoch in range(optim.epochs):
             for mini in self._mini_batches(torch.arange(whole.size, device=self.device), epoch):
                 normalizer = loss_normalizer(whole.mask_BT[mini], self.config.loss)
@@ -175,12 +180,13 @@ class Learner:
                     # Sharded gradients are averaged over the ranks; the loss is a part of a sum.
                     (loss * self.ranks.size).backward()  # type: ignore[no-untyped-call]
                     parts.append(stats)
+                    loss_sum += loss.detach()
                 # Without a token to learn from, old momentum would still move the weights.
                 if bool(teaches_B[mini].any()):
-                    grad_norms.append(self._optimizer_step())
+                    grad_norms.append(self._optimizer_step(loss_sum))
                 else:
                     idle += 1
-        skipped = idle + sum(not math.isfinite(norm) for norm in grad_norms)
+                loss_sum.zero_()
         totals = finish_stats(stats_over_ranks(add_stats(parts), self.ranks))
         # Each optimiser step's losses add up to its loss; report their mean.
         metrics |= totals | {"loss/total": totals["loss/total"] / (len(grad_norms) + idle)}
@@ -188,10 +194,27 @@ class Learner:
             "entropy/batch": entropy,
             "entropy/target": gate.target,
             "optim/grad_norm": sum(grad_norms) / len(grad_norms) if grad_norms else 0.0,
-            "optim/skipped": skipped,
+            "optim/skipped": idle + self._skipped,
             "optim/lr": self.optimizer.param_groups[0]["lr"],
         }
         return metrics
+
+    def _all_finite(self, logprobs_BT: Tensor, mask_BT: Tensor) -> bool:
+        unusable = ~torch.isfinite(logprobs_BT) & (mask_BT != 0)
+        return self.ranks.largest(float(unusable.any())) == 0
+
+    def _skipped_update(self, live: TokenStatistics | None) -> Metrics:
+        """Nothing can be learnt from a policy that gives its tokens no probability."""
+        if self.ranks.sharded and live is not None:
+            # A sharded forward is over, and its weights are shards again, after its backward.
+            live.logprobs_BT.sum().backward()  # type: ignore[no-untyped-call]
+        self.optimizer.zero_grad(set_to_none=True)
+        return {
+            "loss/total": math.nan,
+            "optim/grad_norm": math.nan,
+            "optim/skipped": self.config.optim.epochs * self.config.optim.mini_batches,
+            "optim/lr": self.optimizer.param_groups[0]["lr"],
+        }
 
     def _advantages(
         self, own: OwnRows, old: Scores, gate: GateState, advantages_B: Tensor
@@ -222,7 +245,8 @@ class Learner:
             selected=minority(own, old, advantages_R, self.config.stare, self.ranks),
         )
         pressure = EntropyPressure(*self.ranks.total(astuple(pressure)))
-        self.pressure.add(pressure)
+        if all(math.isfinite(value) for value in astuple(pressure)):  # it stays for 50 batches
+            self.pressure.add(pressure)
         pooled = self.pressure.pooled
         figures = pressure.as_dict() | {
             "stare/w_star": pooled.w_star,
@@ -307,8 +331,12 @@ class Learner:
         order = torch.randperm(len(rows), generator=generator).to(rows.device)
         return [part for part in torch.tensor_split(rows[order], optim.mini_batches) if len(part)]
 
-    def _optimizer_step(self) -> float:
-        """Clip, warm up linearly, step; returns the gradient norm before clipping."""
+    def _optimizer_step(self, loss: Tensor) -> float:
+        """Clip, warm up linearly, step; returns the gradient norm before clipping.
+
+        Args:
+            loss: this rank's part of the loss that the gradients are of.
+        """
         optim = self.config.optim
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         bound = math.inf if optim.grad_clip is None else optim.grad_clip
@@ -321,9 +349,12 @@ class Learner:
             group["lr"] = optim.lr * min(
                 1.0, (self.optimizer_steps + 1) / max(1, optim.warmup_steps)
             )
-        # One bad gradient must not destroy the weights; the caller counts it.
-        if torch.isfinite(norm):
+        # One bad gradient must not destroy the weights.
+        finite_loss = self.ranks.largest(float(not torch.isfinite(loss))) == 0
+        if finite_loss and torch.isfinite(norm):
             self.optimizer.step()
             self.optimizer_steps += 1
+        else:
+            self._skipped += 1
         self.optimizer.zero_grad(set_to_none=True)
         return float(norm)

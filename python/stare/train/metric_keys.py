@@ -68,6 +68,14 @@ METRICS = tuple(
         ("reward/batch", "reward", "mean reward of the kept batch"),
         ("length/mean", "tokens", "mean response length of all rollouts"),
         ("length/max", "tokens", "longest response"),
+        ("rollout/share_le_N", "share", "responses of N/2 + 1 to N tokens, N a power of two"),
+        ("rollout/reward_le_N", "reward", "their mean reward; an empty bucket has no key"),
+        ("rollout/truncated_le_N", "share", "of these, cut off by the token limit"),
+        (
+            "rollout/entropy_dK",
+            "nats",
+            "mean entropy in the K-th tenth of a response (surprisal where it is unknown)",
+        ),
         ("truncated_frac", "share", "responses cut off by the token limit"),
         ("verify/undecided_frac", "share", "responses that the reward could not decide"),
         ("loss/total", "1", "loss of the step, averaged over its optimiser steps"),
@@ -83,6 +91,7 @@ METRICS = tuple(
         ("optim/grad_norm", "1", "global gradient norm before clipping"),
         ("optim/lr", "1", "learning rate of the last optimiser step"),
         ("optim/skipped", "count", "optimiser steps skipped: bad gradient, or no advantage at all"),
+        ("optim/bad_in_a_row", "count", "steps up to this one with a loss or norm not finite"),
         ("speed/tokens_per_s", "tokens/s", "response tokens of the step over time/step"),
         ("memory/peak_mb", "MB", "peak memory: CUDA allocator, else resident set of the process"),
         ("time/rollout", "s", "sampling and grading"),
@@ -100,7 +109,10 @@ METRICS = tuple(
 """Every `eval/` mean has a twin with the suffix `_se`: its standard error over problems."""
 
 _KNOWN = {m.key for m in METRICS}
-_FAMILY = re.compile(r"eval/pass@[1-9][0-9]*|stare/(selected|threshold)_[a-z_0-9]+")
+_FAMILY = re.compile(
+    r"eval/pass@[1-9][0-9]*|stare/(selected|threshold)_[a-z_0-9]+"
+    r"|rollout/(share|reward|truncated)_le_[1-9][0-9]*|rollout/entropy_d([1-9]|10)"
+)
 
 
 def is_metric_key(key: str) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from stare.coerce import nearest
 from stare.errors import ArgumentError, MissingExtraError, RunError
 from stare.train.metric_keys import METRICS, is_metric_key
+from stare.train.prometheus import PrometheusWriter
 
 __all__ = [
     "JsonlWriter",
@@ -228,6 +229,7 @@ def open_writers(
     *,
     tensorboard: bool = False,
     wandb: bool = False,
+    prometheus: str | None = None,
     wandb_project: str | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Sequence[MetricsWriter]:
@@ -235,6 +237,8 @@ def open_writers(
     writers: list[MetricsWriter] = [JsonlWriter(folder / "metrics.jsonl")]
     if tensorboard:
         writers.append(TensorBoardWriter(folder / "tensorboard"))
+    if prometheus is not None:
+        writers.append(PrometheusWriter(folder, prometheus))
     if wandb:
         project = wandb_project or "stare"
         writers.append(WandbWriter(project=project, name=folder.name, config=config or {}))

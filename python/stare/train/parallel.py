@@ -18,6 +18,7 @@ import torch.distributed as dist
 
 from stare.errors import ConfigError, RunError, StareError
 from stare.train.config import TrainConfig
+from stare.train.signals import Interrupted
 
 __all__ = ["PeerError", "Ranks", "alone", "check_layout", "rank_from_environment", "start_ranks"]
 
@@ -257,6 +258,9 @@ def start_ranks(config: TrainConfig, device_type: str) -> Iterator[Ranks]:
         )
         yield Ranks(rank=rank, size=size, local_rank=local_rank, sharded=True)
         clean = True
+    except Interrupted:  # all ranks leave together
+        clean = True
+        raise
     except (dist.DistError, RuntimeError) as error:
         if size == 1 or not _is_lost_peer(error):
             raise

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
+from stare.errors import RunError
 from stare.rollout.sampler import EngineSampler, WeightReceiver
 from stare.seeds import derive_seed
 from stare.train.batch import make_batch
@@ -23,12 +24,16 @@ from stare.train.config import TrainConfig, to_dict
 from stare.train.evaluate import Evaluation, evaluate
 from stare.train.learner import Learner
 from stare.train.metrics import open_writers
+from stare.train.nan_guard import BadSteps
 from stare.train.overrides import environment
 from stare.train.parallel import Ranks, start_ranks
 from stare.train.progress import TrainProgress
+from stare.train.rollout_stats import by_length, by_position
 from stare.train.runfolder import write_json
 from stare.train.saving import open_folder, open_saver
 from stare.train.session import Session, build_session, pick_device
+from stare.train.signals import Interrupted, StopSignals
+from stare.train.watchdog import Watchdog
 
 __all__ = ["train"]
 
@@ -44,6 +49,7 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False) -> None:
 
     Raises:
         StareError: the configuration, the data or the run folder is not usable; nothing is lost.
+        Interrupted: SIGTERM or SIGINT came while it trained; the step was finished and saved.
     """
     with start_ranks(config, pick_device(config.run.device).type) as ranks:
         ranks.agree("the configuration", json.dumps(to_dict(config), sort_keys=True))
@@ -73,6 +79,7 @@ def _train(config: TrainConfig, out: Path, ranks: Ranks, *, resume: bool) -> Non
                     open_writers(
                         folder.path,
                         tensorboard=config.run.tensorboard,
+                        prometheus=config.run.prometheus,
                         wandb=config.run.wandb,
                         wandb_project=config.run.wandb_project,
                         config=to_dict(config),
@@ -100,27 +107,49 @@ def _train(config: TrainConfig, out: Path, ranks: Ranks, *, resume: bool) -> Non
 
                 stack.enter_context(_frozen_setup())
                 folder.set_status("running", step=step)
+                bad = BadSteps(config.guard.max_bad_steps)
+                watchdog = stack.enter_context(
+                    Watchdog(
+                        folder.path,
+                        config.guard.step_timeout_s,
+                        lambda why: folder.set_status("stalled", step=step, error=why),
+                        name=f"-rank{ranks.rank}" if ranks.size > 1 else "",
+                    )
+                )
                 if isinstance(session.sampler, WeightReceiver):
                     _hand_over(session.sampler, session, learner)
                 if step == 0 and config.eval.every:
                     log({"step": 0, **_evaluate(config, session, folder.path, ranks, step=0)})
                 saving = 0.0
+                signals = stack.enter_context(
+                    StopSignals(lambda why: folder.set_status("interrupted", step=step, error=why))
+                )
                 while step < config.run.steps:
                     step += 1
                     last = step == config.run.steps
-                    row = {"step": step, **_train_step(config, session, learner, step)}
+                    row = {"step": step, **_train_step(config, session, learner, step, watchdog)}
+                    row["optim/bad_in_a_row"] = bad.add(step, row)
+                    watchdog.phase("evaluation")
                     if config.eval.every and (last or step % config.eval.every == 0):
                         row |= _evaluate(config, session, folder.path, ranks, step=step)
+                    watchdog.phase("writing")
                     log(row | {"time/checkpoint": saving})
                     began = time.perf_counter()
                     every = config.run.checkpoint_every
-                    if last or (every and step % every == 0):
+                    # All ranks leave after the same step, whichever of them was told to.
+                    number = int(ranks.largest(signals.number))
+                    if last or number or (every and step % every == 0):
                         saver.save(session, learner, step)
                     saving = time.perf_counter() - began
+                    ranks.together(bad.check)
+                    if number and not last:
+                        raise Interrupted(number)
             folder.set_status("finished", step=step)
         except BaseException as error:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-            folder.set_status(status, step=step, error=f"{type(error).__name__}: {error}")
+            # A full disk may be the reason, and must stay the one that is told.
+            with contextlib.suppress(RunError):
+                folder.set_status(status, step=step, error=f"{type(error).__name__}: {error}")
             raise
 
 
@@ -146,8 +175,11 @@ def _frozen_setup() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _train_step(config: TrainConfig, session: Session, learner: Learner, step: int) -> Metrics:
+def _train_step(
+    config: TrainConfig, session: Session, learner: Learner, step: int, watchdog: Watchdog
+) -> Metrics:
     began = time.perf_counter()
+    watchdog.phase("rollout")
     session.model.eval()
     with session.generating():
         collected = collect(
@@ -166,11 +198,13 @@ def _train_step(config: TrainConfig, session: Session, learner: Learner, step: i
     if isinstance(sampler, EngineSampler):
         sampler.release()
         metrics["rollout/engine_restarts"] = learner.ranks.total([sampler.restarts])[0]
+    watchdog.phase("update")
     if collected.kept:
         batch = make_batch(collected.kept, config.rollout, pad_id=session.pad_id)
         metrics |= learner.step(batch)
     updated = time.perf_counter()
     if isinstance(sampler, WeightReceiver):
+        watchdog.phase("handing over weights")
         _hand_over(sampler, session, learner)
         metrics["time/sync"] = time.perf_counter() - updated
     ended = time.perf_counter()
@@ -210,6 +244,8 @@ def _rollout_metrics(collected: Collected, config: TrainConfig) -> Metrics:
         "length/max": max(lengths, default=0),
         "truncated_frac": sum(c.is_truncated for c in completions) / total,
         "verify/undecided_frac": undecided / max(1, config.rollout.group_size * len(groups)),
+        **by_length(groups),
+        **by_position(groups),
     }
 
 
@@ -245,7 +281,10 @@ def _evaluate(
         )
     if ranks.is_first:
         # The counts behind the latest scores, for intervals and for pooling over seeds.
-        write_json(folder / "eval.json", {"step": step, **asdict(result)})
+        try:
+            write_json(folder / "eval.json", {"step": step, **asdict(result)})
+        except OSError as error:
+            raise RunError(f"{folder / 'eval.json'} cannot be written: {error}") from error
     return result.scores(config.eval.ks) | {"time/eval": time.perf_counter() - began}
 
 

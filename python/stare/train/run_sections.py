@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from stare.coerce import check_fields, interval
 from stare.errors import ConfigError
+from stare.train.prometheus import parse_address
 
 __all__ = ["EvalConfig", "RunConfig"]
 
@@ -66,6 +67,9 @@ class RunConfig:
     """Ask torch for deterministic algorithms (bit-exact resume)."""
     tensorboard: bool = False
     """Write TensorBoard events into the run folder (extra `tensorboard`)."""
+    prometheus: str | None = None
+    """`file`: write `metrics.prom` into the run folder after each step (for node_exporter);
+    `host:port`: serve /metrics there (`:port` on the loopback address)."""
     wandb: bool = False
     """Log to Weights & Biases (extra `wandb`)."""
     wandb_project: str | None = None
@@ -78,6 +82,8 @@ class RunConfig:
         interval("checkpoint_every", self.checkpoint_every, 0)
         interval("keep_checkpoints", self.keep_checkpoints, 1)
         interval("log_every", self.log_every, 1)
+        if self.prometheus not in (None, "file"):
+            parse_address(self.prometheus)
         kind, colon, index = self.device.partition(":")
         if not (
             self.device in ("auto", "cpu", "cuda") or (kind == "cuda" and colon and index.isdigit())

@@ -11,8 +11,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,6 +26,7 @@ __all__ = ["RunFolder", "differing_keys", "frozen_differences", "write_json"]
 
 FREE_KEYS = (
     "eval.",
+    "guard.",
     "run.steps",
     "run.log_every",
     "run.tensorboard",
@@ -33,6 +36,7 @@ FREE_KEYS = (
     "run.checkpoint_every",
     "run.keep_checkpoints",
     "run.fsync",
+    "run.prometheus",
     "parallel.reshard_after_forward",
     "parallel.cpu_offload",
     "parallel.timeout_s",
@@ -42,14 +46,20 @@ FREE_KEYS = (
 
 def write_json(path: Path, value: object, *, fsync: bool = False) -> None:
     """Write JSON to a temporary name in the same folder, then rename: never half a file."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(value, file, indent=2, allow_nan=False)
-        file.write("\n")
-        if fsync:
-            file.flush()
-            os.fsync(file.fileno())
-    temporary.replace(path)
+    # Of the thread: the watchdog sets the status while the main thread may be at it.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(value, file, indent=2, allow_nan=False)
+            file.write("\n")
+            if fsync:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -185,20 +195,25 @@ class RunFolder:
         self._wall_before = float(status.get("wall_seconds") or 0.0)
 
     def set_status(self, status: str, *, step: int, error: str | None = None) -> None:
-        """Replace `run.json`: `running`, `finished`, `failed` or `interrupted`, with wall time."""
+        """Replace `run.json`: `running`, `finished`, `failed`, `interrupted` or `stalled`.
+
+        Raises:
+            RunError: the disk refuses.
+        """
         now = time.time()
-        write_json(
-            self.path / "run.json",
-            {
-                "status": status,
-                "step": step,
-                "steps": self.config.run.steps,
-                "wall_seconds": round(self._wall_before + now - self._started, 3),
-                "updated": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
-                "pid": os.getpid(),
-                "error": error,
-            },
-        )
+        table = {
+            "status": status,
+            "step": step,
+            "steps": self.config.run.steps,
+            "wall_seconds": round(self._wall_before + now - self._started, 3),
+            "updated": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+            "pid": os.getpid(),
+            "error": error,
+        }
+        try:
+            write_json(self.path / "run.json", table)
+        except OSError as refused:
+            raise RunError(f"{self.path / 'run.json'} cannot be written: {refused}") from refused
 
     def close(self) -> None:
         """Release the lock."""

@@ -107,7 +107,7 @@ def _load(folder: Path, name: str) -> Run:
     last = history.rows[-1]["step"]
     wanted = status.get("steps")
     state = status.get("status")
-    if state in ("failed", "interrupted"):
+    if state in ("failed", "interrupted", "stalled"):
         warnings.append(f"{state} after step {last}: {status.get('error') or 'no reason recorded'}")
     elif state == "running":
         warnings.append(f"not finished: running or killed, last step {last} of {wanted}")
