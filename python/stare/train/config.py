@@ -25,6 +25,7 @@ from stare.train.sections import (
 )
 from stare.train.sections_compute import ComputeConfig
 from stare.train.sections_parallel import ParallelConfig
+from stare.train.sections_tools import ToolsConfig
 from stare.train.sections_vllm import VllmConfig
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "RolloutConfig",
     "RunConfig",
     "StareSection",
+    "ToolsConfig",
     "TrainConfig",
     "VllmConfig",
     "from_dict",
@@ -69,6 +71,8 @@ class TrainConfig:
     """Sampling and dynamic sampling."""
     vllm: VllmConfig = field(default_factory=VllmConfig)
     """The engine of `rollout.sampler = "vllm"`."""
+    tools: ToolsConfig = field(default_factory=ToolsConfig)
+    """A Python tool that responses may call."""
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Where the reward comes from."""
     advantage: AdvantageConfig = field(default_factory=AdvantageConfig)
@@ -112,6 +116,12 @@ class TrainConfig:
                 f"parallel.strategy={self.parallel.strategy!r} needs rollout.sampler="
                 f"'transformers', got {rollout.sampler!r}: a share of the prompts must get the "
                 "responses it would get among all of them\nhint: one process: strategy='single'"
+            )
+        if self.tools.enabled and self.parallel.strategy != "single":
+            raise ConfigError(
+                f"tools.enabled=true needs parallel.strategy='single', got "
+                f"{self.parallel.strategy!r}\nhint: one process, with rollout.sampler='vllm' for "
+                "the other GPUs"
             )
         longest = rollout.max_prompt_tokens + rollout.max_response_tokens
         if optim.micro_batch_tokens is not None and optim.micro_batch_tokens < longest:

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from stare.rollout.sampler import EngineSampler, WeightReceiver
+from stare.rollout.sampler import EngineSampler, StatisticsSource, WeightReceiver
 from stare.seeds import derive_seed
 from stare.train.batch import make_batch
 from stare.train.collect import Collected, collect
@@ -149,6 +149,8 @@ def _frozen_setup() -> Iterator[None]:
 def _train_step(config: TrainConfig, session: Session, learner: Learner, step: int) -> Metrics:
     began = time.perf_counter()
     session.model.eval()
+    if isinstance(session.sampler, StatisticsSource):
+        session.sampler.take_statistics()  # those of an evaluation are not the step's
     with session.generating():
         collected = collect(
             session.stream,
@@ -163,6 +165,8 @@ def _train_step(config: TrainConfig, session: Session, learner: Learner, step: i
     rolled_out = time.perf_counter()
     metrics = _rollout_metrics(collected, config)
     sampler = session.sampler
+    if isinstance(sampler, StatisticsSource):
+        metrics |= sampler.take_statistics()
     if isinstance(sampler, EngineSampler):
         sampler.release()
         metrics["rollout/engine_restarts"] = sampler.restarts
