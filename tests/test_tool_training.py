@@ -193,10 +193,6 @@ def test_the_warm_start_calls_the_tool_sometimes_and_is_better_with_it() -> None
         (["tools.limits={wall=1}"], "tools.limits has no wall"),
         (["tools.limits={memory_mb=1}"], "memory_mb must be"),
         (["tools.max_turns=0"], "max_turns"),
-        (
-            ["parallel.strategy=fsdp2", "rollout.sampler=transformers"],
-            "tools.enabled=true needs parallel.strategy='single'",
-        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

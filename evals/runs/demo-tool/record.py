@@ -34,11 +34,13 @@ KEYS = (
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
+    """The metrics of a run folder."""
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 def curve(runs: dict[str, list[dict[str, Any]]], path: Path) -> None:
-    matplotlib.use("svg" if path.suffix == ".svg" else "agg")
+    """Reward and held-out accuracy of both runs; how often the tool is called."""
+    matplotlib.use("agg")
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
     for (name, table), colour in zip(runs.items(), ("C0", "C1"), strict=True):
         trained = [r for r in table if r["step"]]
@@ -70,6 +72,7 @@ def curve(runs: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
 
 def main() -> None:
+    """Read two folders, write three files."""
     tool, head, out = map(Path, sys.argv[1:4])
     runs = {"with the tool": rows(tool), "tools.enabled=false": rows(head)}
     with (out / "metrics.csv").open("w", newline="") as file:
@@ -78,9 +81,7 @@ def main() -> None:
         for name, table in runs.items():
             for row in table:
                 cells = [row.get(key) for key in KEYS]
-                writer.writerow(
-                    (name, *(f"{c:.5g}" if isinstance(c, float) else c for c in cells))
-                )
+                writer.writerow((name, *(f"{c:.5g}" if isinstance(c, float) else c for c in cells)))
     config = json.loads((tool / "config.json").read_text())
     (out / "config.json").write_text(json.dumps(config, indent=1) + "\n")
     curve(runs, out / "curve.png")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -88,8 +88,12 @@ class EngineSampler(Protocol):
 class StatisticsSource(Protocol):
     """A sampler that counts what happened in its responses."""
 
-    def take_statistics(self) -> dict[str, float]:
-        """What happened since the last call, by metric key."""
+    def take_statistics(self, total: Callable[[list[float]], list[float]]) -> dict[str, float]:
+        """What happened since the last call, by metric key.
+
+        Args:
+            total: Adds each of some counts up over the ranks of a run.
+        """
         ...
 
 

@@ -117,12 +117,6 @@ class TrainConfig:
                 f"'transformers', got {rollout.sampler!r}: a share of the prompts must get the "
                 "responses it would get among all of them\nhint: one process: strategy='single'"
             )
-        if self.tools.enabled and self.parallel.strategy != "single":
-            raise ConfigError(
-                f"tools.enabled=true needs parallel.strategy='single', got "
-                f"{self.parallel.strategy!r}\nhint: one process, with rollout.sampler='vllm' for "
-                "the other GPUs"
-            )
         longest = rollout.max_prompt_tokens + rollout.max_response_tokens
         if optim.micro_batch_tokens is not None and optim.micro_batch_tokens < longest:
             raise ConfigError(

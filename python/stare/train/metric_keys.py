@@ -94,7 +94,7 @@ METRICS = tuple(
         ("speed/tokens_per_s", "tokens/s", "response tokens of the step over time/step"),
         ("memory/peak_mb", "MB", "peak memory: CUDA allocator, else resident set of the process"),
         ("time/rollout", "s", "sampling and grading"),
-        ("time/tools", "s", "running programs, within time/rollout"),
+        ("time/tools", "s", "running programs, within time/rollout; summed over ranks"),
         ("time/update", "s", "forward, backward and optimiser"),
         ("time/sync", "s", "handing the weights to the engine"),
         ("time/step", "s", "the whole step, evaluation and checkpoint left out"),

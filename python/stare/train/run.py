@@ -150,7 +150,7 @@ def _train_step(config: TrainConfig, session: Session, learner: Learner, step: i
     began = time.perf_counter()
     session.model.eval()
     if isinstance(session.sampler, StatisticsSource):
-        session.sampler.take_statistics()  # those of an evaluation are not the step's
+        session.sampler.take_statistics(list)  # those of an evaluation are not the step's
     with session.generating():
         collected = collect(
             session.stream,
@@ -166,7 +166,7 @@ def _train_step(config: TrainConfig, session: Session, learner: Learner, step: i
     metrics = _rollout_metrics(collected, config)
     sampler = session.sampler
     if isinstance(sampler, StatisticsSource):
-        metrics |= sampler.take_statistics()
+        metrics |= sampler.take_statistics(learner.ranks.total)
     if isinstance(sampler, EngineSampler):
         sampler.release()
         metrics["rollout/engine_restarts"] = sampler.restarts

@@ -42,7 +42,7 @@ class ToolsConfig:
     url: str | None = None
     """The server of `http`."""
     workers: int | None = None
-    """Programs at one time; None: one a processor (`sandbox`), 16 (`http`)."""
+    """Programs at one time; None: one a processor (`sandbox`), 16 (`http`). Of each rank."""
     preload: tuple[str, ...] = ()
     """Modules that every program of `sandbox` finds imported already."""
     unsafe: bool = False

@@ -257,7 +257,7 @@ def build_session(config: TrainConfig, device: torch.device, ranks: Ranks = alon
     if config.tools.enabled:
         from stare.train.tools import with_tools
 
-        sampler = with_tools(config, sampler, model, tokenizer)
+        sampler = with_tools(config, sampler, model, tokenizer, ranks)
     if isinstance(sampler, WeightReceiver):
         generating = nullcontext  # it has weights of its own
 

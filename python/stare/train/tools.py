@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from stare.errors import ConfigError
@@ -10,13 +11,16 @@ from stare.rollout.tools.dialogue import dialogue_sampler
 from stare.rollout.tools.executor import Executor
 from stare.rollout.tools.formats import FORMATS, ToolFormat
 from stare.train.config import ToolsConfig, TrainConfig
+from stare.train.parallel import Ranks, alone
 from stare.train.session import load_object
 
 __all__ = ["make_executor", "with_tools"]
 
 
-def make_executor(config: ToolsConfig) -> Executor:
+def make_executor(config: ToolsConfig, ranks: Ranks = alone) -> Executor:
     """What runs programs; a sandbox is tried before this returns.
+
+    Each rank of several has its own; by default they share the processors.
 
     Raises:
         ConfigError: the executor cannot be imported.
@@ -26,9 +30,8 @@ def make_executor(config: ToolsConfig) -> Executor:
     if config.executor == "sandbox":
         from stare.rollout.tools.pool import SandboxPool
 
-        return SandboxPool(
-            limits, workers=config.workers, preload=config.preload, unsafe=config.unsafe
-        )
+        workers = config.workers or max(1, (os.cpu_count() or 1) // ranks.size)
+        return SandboxPool(limits, workers=workers, preload=config.preload, unsafe=config.unsafe)
     if config.executor == "http":
         from stare.rollout.tools.http import HttpExecutor
 
@@ -38,7 +41,9 @@ def make_executor(config: ToolsConfig) -> Executor:
     return made
 
 
-def with_tools(config: TrainConfig, sampler: Sampler, model: Any, tokenizer: Any) -> Sampler:
+def with_tools(
+    config: TrainConfig, sampler: Sampler, model: Any, tokenizer: Any, ranks: Ranks = alone
+) -> Sampler:
     """The sampler, in whose responses the tool may be called.
 
     Raises:
@@ -59,7 +64,7 @@ def with_tools(config: TrainConfig, sampler: Sampler, model: Any, tokenizer: Any
         settings = settings.get_text_config()
     made: Sampler = dialogue_sampler(
         sampler,
-        make_executor(tools),
+        make_executor(tools, ranks),
         tokenizer,
         markup=markup,
         max_turns=tools.max_turns,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = ["DialogueSampler", "EngineDialogueSampler", "dialogue_sampler"]
+
+_COUNTS = (
+    *("responses", "turns", "calling", "observed", "refused"),
+    *("calls", "errors", "timeouts", "malformed"),
+)
 
 
 class DialogueSampler:
@@ -208,13 +213,17 @@ class DialogueSampler:
         self._counts["calling"] += sum(d.calls > 0 for d in dialogues)
         self._counts["observed"] += sum(d.mask.count(False) for d in dialogues)
 
-    def take_statistics(self) -> dict[str, float]:
-        """What happened since the last call, by metric key."""
-        counts, seconds = self._counts, self._seconds
+    def take_statistics(
+        self, total: Callable[[list[float]], list[float]] = list
+    ) -> dict[str, float]:
+        """What happened since the last call, by metric key; see `StatisticsSource`."""
+        counted = [float(self._counts[name]) for name in _COUNTS]
+        *counted, seconds = total([*counted, self._seconds])
         self._counts, self._seconds = Counter(), 0.0
-        responses, calls = max(1, counts["responses"]), max(1, counts["calls"])
+        counts = dict(zip(_COUNTS, counted, strict=True))
+        responses, calls = max(1.0, counts["responses"]), max(1.0, counts["calls"])
         return {
-            "tools/calls": counts["calls"],
+            "tools/calls": int(counts["calls"]),
             "tools/calling_frac": counts["calling"] / responses,
             "tools/turns": counts["turns"] / responses,
             "tools/error_frac": counts["errors"] / calls,
