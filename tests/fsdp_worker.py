@@ -27,6 +27,8 @@ from transformers import (  # noqa: F401  (imported before the fork)
 )
 
 from stare.rollout import hf  # noqa: F401
+from stare.rollout.tools.executor import Execution
+from stare.rollout.tools.formats import ToolFormat
 from stare.train import checkpoint_sharded, learner, parallel_model, selection  # noqa: F401
 from stare.train.cli import main
 from stare.types import Completion, Problem
@@ -41,6 +43,19 @@ def fails_on_rank_1(problems: Sequence[Problem], completions: Sequence[Completio
     """As many rewards as there are completions, less one on rank 1."""
     return even_length(problems, completions)[int(os.environ["RANK"]) :]
 
+
+class Echo:
+    """A tool that says a program's letter three times."""
+
+    def run_many(self, programs: Sequence[str]) -> list[Execution]:
+        return [Execution(status="ok", stdout=p * 3, stderr="", seconds=0.0) for p in programs]
+
+    def close(self) -> None:
+        pass
+
+
+# Of what a random policy writes, much is a call.
+LETTERS = ToolFormat(close="e", pattern="(.)[^e]*e", payload="code", observation="= {output} =")
 
 CALLS = []
 

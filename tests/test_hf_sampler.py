@@ -8,7 +8,8 @@ import torch
 from stare.errors import ArgumentError, DataError, RunError
 from stare.rollout import hf_batch
 from stare.rollout.hf import TransformersSampler
-from stare.rollout.sampler import SamplingParams
+from stare.rollout.sampler import SamplingParams, TokenSampler
+from stare.rollout.stop import StopTexts
 from stare.types import Completion
 from tiny_llm import EOS, EOS2, tiny_model, tiny_tokenizer
 
@@ -251,3 +252,76 @@ def test_autocast_draws_in_float32_and_leaves_gradients_usable() -> None:
         torch.testing.assert_close(torch.tensor(c.logprobs), logp.detach(), atol=0.2, rtol=0.05)
     logp.sum().backward()
     assert all(p.grad is not None for p in model.parameters())
+
+
+def stop_tokenizer() -> Any:
+    """Byte-level, every byte and some pairs a token: a character or a text may be cut anywhere."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    pairs = [("`", "`"), ("``", "`"), ("e", "n"), ("en", "d"), ("d", "Ċ")]
+    vocabulary = {"</s>": 0} | {c: 1 + i for i, c in enumerate(alphabet)}
+    for left, right in pairs:
+        vocabulary[left + right] = len(vocabulary)
+    backend = Tokenizer(models.BPE(vocabulary, pairs))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>")
+
+
+@pytest.mark.parametrize(
+    ("text", "stop"),
+    [
+        ("code ```end\n tail", "```end\n"),
+        ("a ``` b", "```"),
+        ("x ü§ y", "ü§"),
+        ("spaces  here now", "  "),
+    ],
+)
+def test_a_stop_text_is_found_at_the_token_that_completes_it(text: str, stop: str) -> None:
+    tokenizer = stop_tokenizer()
+    pieces = [tokenizer(text)["input_ids"], [tokenizer(c)["input_ids"] for c in text]]
+    pieces[1] = [i for piece in pieces[1] for i in piece]
+    assert pieces[0] != pieces[1] or "`" not in text, "merged tokens and single bytes"
+    for ids_T in pieces:
+        for filler in ([], [0, 0, 0]):  # special tokens between have no text
+            stops = StopTexts(tokenizer, ("never", stop), rows=2)
+            row = [t for token in ids_T for t in (*filler, token)]
+            found = [i for i, t in enumerate(row) if stops.completed([1], [t])[0]]
+            naive = [
+                i
+                for i in range(len(row))
+                if stop in tokenizer.decode(row[: i + 1], skip_special_tokens=True)
+            ]
+            assert found[0] == naive[0]
+
+
+def test_a_stop_text_ends_a_response_and_is_kept() -> None:
+    s = sampler(eos_token_ids=[])
+    free = flat(s.sample(PROMPTS, SamplingParams(n=4, max_tokens=24, seed=2)))
+    stop = next(c.text[9:11] for c in free if len(c.text) > 12)
+    cut = flat(s.sample(PROMPTS, SamplingParams(n=4, max_tokens=24, seed=2, stop=(stop,))))
+    assert any(stop in c.text for c in cut)
+    for before, after in zip(free, cut, strict=True):
+        assert before.token_ids[: len(after.token_ids)] == after.token_ids
+        assert (stop in after.text) == (after.finish_reason == "stop") == (stop in before.text)
+        if stop in after.text:
+            assert after.text.endswith(stop)
+            assert after.text.count(stop) == 1
+    with pytest.raises(ArgumentError, match="stop texts must not be empty"):
+        s.sample(PROMPTS, SamplingParams(stop=("",)))
+
+
+def test_token_prompts_equal_text_prompts_and_may_exceed_the_prompt_limit() -> None:
+    s, params = sampler(max_prompt_tokens=40), SamplingParams(max_tokens=12)
+    seeds = [[5, 6], [7], [5], [8]]
+    encoded = tiny_tokenizer()(PROMPTS, add_special_tokens=False)["input_ids"]
+    assert isinstance(s, TokenSampler)
+    assert s.sample_tokens(encoded, params, seeds) == s.sample(PROMPTS, params, seeds)
+    (long,) = s.sample_tokens([[5] * 60], params, [[1]])
+    assert len(long[0].token_ids) <= 4, "the context has 64 tokens"
+    assert s.sample_tokens([], params, []) == []
+    for ids in ([], [5] * 64):
+        with pytest.raises(DataError, match="shorter than the context"):
+            s.sample_tokens([ids], params, [[1]])

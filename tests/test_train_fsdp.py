@@ -94,6 +94,14 @@ COMPUTE = (
     "compute.reuse_rollout=true",
     "optim.micro_batch_tokens=60",
 )
+# Some of the responses call a tool, up to twice.
+TOOLS = (
+    "tools.enabled=true",
+    "tools.format=fsdp_worker:LETTERS",
+    "tools.executor=fsdp_worker:Echo",
+    "tools.max_turns=2",
+    "rollout.max_response_tokens=24",
+)
 # One round of few small groups: batches with fewer rows than the four ranks.
 SHORT = (
     "run.seed=2",
@@ -149,7 +157,12 @@ def _runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
         (1, [job("single"), job("one", SHARDED), job("single-steps", *SEVERAL_STEPS)]),
         (
             2,
-            [job("two", SHARDED), job("two-steps", *several), job("two-packed", SHARDED, *COMPUTE)],
+            [
+                job("two", SHARDED),
+                job("two-steps", *several),
+                job("two-packed", SHARDED, *COMPUTE),
+                job("two-tools", SHARDED, *TOOLS),
+            ],
         ),
         (4, [job("four", SHARDED), job("four-short", SHARDED, *short)]),
         (
@@ -166,6 +179,7 @@ def _runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
                 job("piece-3", *pieces, out="pieces", resume=True),
                 job("single-short", *short),
                 job("single-packed", *COMPUTE),
+                job("single-tools", *TOOLS),
             ],
         ),
         (2, [job("dies", *dies)]),
@@ -373,3 +387,12 @@ def test_a_checkpoint_of_the_other_kind_is_refused_and_stays(
         assert sorted(p.name for p in (target / "checkpoints").iterdir()) == ["step-000003"], (
             "nothing was renamed or removed"
         )
+
+
+def test_tools_are_called_alike_on_two_ranks(
+    folder: Path, runs: dict[str, list[dict[str, Any]]]
+) -> None:
+    assert_same_run(folder, "single-tools", "two-tools")
+    steps = [row for row in rows(folder, "two-tools") if row["step"]]
+    assert sum(row["tools/calls"] for row in steps) > 5
+    assert any(row["tools/turns"] > 1 for row in steps)

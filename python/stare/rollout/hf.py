@@ -31,7 +31,7 @@ __all__ = ["TransformersSampler", "ending_token_ids"]
 
 
 class TransformersSampler:
-    """A `Sampler` for any Hugging Face causal LM.
+    """A `Sampler` and `TokenSampler` for any Hugging Face causal LM.
 
     Args:
         model: Called as `model(input_ids=, attention_mask=, position_ids=, cache=)`.
@@ -103,8 +103,40 @@ class TransformersSampler:
         if not prompts:
             return []
         encoded = self._encode(prompts)
-        draws = self._draws(encoded, params, seeds)
-        groups: list[list[Completion]] = [[] for _ in prompts]
+        return self._decode(encoded, self._draws(encoded, params, seeds), params)
+
+    @torch.no_grad()
+    def sample_tokens(
+        self,
+        prompts: Sequence[Sequence[int]],
+        params: SamplingParams,
+        seeds: Sequence[Sequence[int]],
+    ) -> list[list[Completion]]:
+        """Sample one response for each seed of each prompt; see `TokenSampler`.
+
+        `max_prompt_tokens` does not hold here: what is continued is longer than its prompt.
+
+        Raises:
+            ArgumentError: `params` holds an impossible value, or `seeds` do not fit the prompts.
+            DataError: a prompt is empty, or leaves no room for a token in the context.
+            RunError: the model returned NaN or infinite log-probabilities.
+        """
+        _check(params)
+        encoded = [list(ids) for ids in prompts]
+        for number, ids in enumerate(encoded):
+            if not ids or (self.context is not None and len(ids) >= self.context):
+                raise DataError(
+                    f"prompt {number} has {len(ids)} tokens; it must have 1 at least and be "
+                    f"shorter than the context ({self.context})"
+                )
+        if not encoded:
+            return []
+        return self._decode(encoded, self._draws(encoded, params, seeds), params)
+
+    def _decode(
+        self, encoded: list[list[int]], draws: list[list[Draw]], params: SamplingParams
+    ) -> list[list[Completion]]:
+        groups: list[list[Completion]] = [[] for _ in encoded]
         was_training = self.model.training
         self.model.eval()
         try:

@@ -13,6 +13,7 @@ from stare.errors import RunError
 from stare.rollout.cache import decoding_cache
 from stare.rollout.decode import draw_tokens, uniforms
 from stare.rollout.sampler import SamplingParams
+from stare.rollout.stop import StopTexts
 from stare.types import Completion
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class DecodingBatch:
         self.length_B = torch.zeros(size, dtype=torch.int64, device=device)
         self.stopped_B = torch.zeros(size, dtype=torch.bool, device=device)
         self.eos = torch.tensor(sampler.eos_token_ids, dtype=torch.int64, device=device)
+        self.stops = StopTexts(sampler.tokenizer, params.stop, size) if params.stop else None
 
     def _prefill(self) -> tuple[Tensor, Tensor, Any]:
         """Run each prompt once; return logits, attention mask and cache, one row a response."""
@@ -113,6 +115,9 @@ class DecodingBatch:
             self.logprobs_BT[rows, step] = logprobs
             self.entropy_BT[rows, step] = entropy
             stopped = torch.isin(tokens, self.eos)
+            if self.stops is not None:
+                completed = self.stops.completed(rows.tolist(), tokens.tolist())
+                stopped |= torch.tensor(completed, device=stopped.device)
             ended = live & (stopped | (step + 1 >= self.limit_B[rows]))
             self.length_B[rows[ended]] = step + 1
             self.stopped_B[rows[ended]] = stopped[ended]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -11,7 +11,14 @@ from stare.types import Completion
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["EngineSampler", "Sampler", "SamplingParams", "TokenSampler", "WeightReceiver"]
+__all__ = [
+    "EngineSampler",
+    "Sampler",
+    "SamplingParams",
+    "StatisticsSource",
+    "TokenSampler",
+    "WeightReceiver",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +81,19 @@ class EngineSampler(Protocol):
 
     def close(self) -> None:
         """Stop the engine."""
+        ...
+
+
+@runtime_checkable
+class StatisticsSource(Protocol):
+    """A sampler that counts what happened in its responses."""
+
+    def take_statistics(self, total: Callable[[list[float]], list[float]]) -> dict[str, float]:
+        """What happened since the last call, by metric key.
+
+        Args:
+            total: Adds each of some counts up over the ranks of a run.
+        """
         ...
 
 

@@ -1,4 +1,4 @@
-"""`stare-train`: train, report, export, show, plan, data."""
+"""`stare-train`: train, report, export, show, plan, data, sft."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ Train a causal language model with GRPO-ds or STARE.
   stare-train show PRESET|FILE.toml [key=value ...]  print the resolved configuration
   stare-train plan PRESET|FILE.toml --gpus 8         memory per GPU, before anything is loaded
   stare-train data PRESET|FILE.toml [-o FOLDER]      mix, duplicates, contamination: a report
+  stare-train sft FILE.toml [key=value ...]          supervised training on conversations
   stare-train presets                                list the packaged presets
 """
 
@@ -91,6 +92,10 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("out", type=Path, metavar="FOLDER", help="folder to make")
     export.add_argument("--step", type=int, help="checkpoint of this step (default: the newest)")
     export.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    sft = commands.add_parser("sft", help="train on conversations: a cold start for tools")
+    sft.add_argument("source", help="a TOML file (see SftConfig)")
+    sft.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. lr=1e-5")
+    sft.add_argument("--resume", action="store_true", help="continue the run in its folder")
     commands.add_parser("presets", help="list the packaged presets")
     return parser
 
@@ -143,6 +148,17 @@ def _export(run: Path, out: Path, step: int | None, dtype: str) -> None:
     print(out)
 
 
+def _sft(source: str, overrides: Sequence[str], *, resume: bool) -> None:
+    from stare.train.sections_sft import load_sft_config
+    from stare.train.sft import sft
+
+    config = load_sft_config(source, overrides)
+    losses = sft(config, resume=resume)
+    if losses:
+        print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}", file=sys.stderr)
+    print(Path(config.out) / "model")
+
+
 def _presets() -> None:
     from stare.train.overrides import preset_names
 
@@ -177,6 +193,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             _report(args.runs, args.out, args.png)
         elif args.command == "export":
             _export(args.run, args.out, args.step, args.dtype)
+        elif args.command == "sft":
+            _sft(args.source, args.overrides, resume=args.resume)
         else:
             _presets()
     except StareError as error:

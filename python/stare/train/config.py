@@ -26,6 +26,7 @@ from stare.train.sections import (
 from stare.train.sections_compute import ComputeConfig
 from stare.train.sections_guard import GuardConfig
 from stare.train.sections_parallel import ParallelConfig
+from stare.train.sections_tools import ToolsConfig
 from stare.train.sections_vllm import VllmConfig
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "RolloutConfig",
     "RunConfig",
     "StareSection",
+    "ToolsConfig",
     "TrainConfig",
     "VllmConfig",
     "from_dict",
@@ -71,6 +73,8 @@ class TrainConfig:
     """Sampling and dynamic sampling."""
     vllm: VllmConfig = field(default_factory=VllmConfig)
     """The engine of `rollout.sampler = "vllm"`."""
+    tools: ToolsConfig = field(default_factory=ToolsConfig)
+    """A Python tool that responses may call."""
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Where the reward comes from."""
     advantage: AdvantageConfig = field(default_factory=AdvantageConfig)

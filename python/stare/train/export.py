@@ -16,7 +16,7 @@ from stare.train.config import from_dict
 from stare.train.runfolder import read_config
 from stare.train.session import load_model
 
-__all__ = ["export"]
+__all__ = ["export", "write_folder"]
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -51,7 +51,7 @@ def export(run: Path, out: Path, *, step: int | None = None, dtype: str = "float
                 "no save_pretrained: it cannot become a Hugging Face folder"
             )
     done = _load_newest(run, model, step)
-    _write(out, model.to(_DTYPES[dtype]), tokenizer)
+    write_folder(out, model.to(_DTYPES[dtype]), tokenizer)
     return done
 
 
@@ -87,7 +87,12 @@ def _load(path: Path, model: torch.nn.Module) -> None:
         raise RunError(f"checkpoint {path} is of another model: {error}") from error
 
 
-def _write(out: Path, model: Any, tokenizer: Any) -> None:
+def write_folder(out: Path, model: Any, tokenizer: Any) -> None:
+    """Write a Hugging Face folder that appears at once, complete.
+
+    Raises:
+        RunError: the disk refuses.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
     temporary = out.parent / f".{out.name}.{os.getpid()}.tmp"
     try:

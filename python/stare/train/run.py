@@ -16,7 +16,7 @@ import torch
 from rich.console import Console
 
 from stare.errors import RunError
-from stare.rollout.sampler import EngineSampler, WeightReceiver
+from stare.rollout.sampler import EngineSampler, StatisticsSource, WeightReceiver
 from stare.seeds import derive_seed
 from stare.train.batch import make_batch
 from stare.train.collect import Collected, collect
@@ -181,6 +181,8 @@ def _train_step(
     began = time.perf_counter()
     watchdog.phase("rollout")
     session.model.eval()
+    if isinstance(session.sampler, StatisticsSource):
+        session.sampler.take_statistics(list)  # those of an evaluation are not the step's
     with session.generating():
         collected = collect(
             session.stream,
@@ -195,6 +197,8 @@ def _train_step(
     rolled_out = time.perf_counter()
     metrics = _rollout_metrics(collected, config)
     sampler = session.sampler
+    if isinstance(sampler, StatisticsSource):
+        metrics |= sampler.take_statistics(learner.ranks.total)
     if isinstance(sampler, EngineSampler):
         sampler.release()
         metrics["rollout/engine_restarts"] = learner.ranks.total([sampler.restarts])[0]

@@ -222,8 +222,9 @@ def _make_vllm(
         start_timeout_s=vllm.start_timeout_s,
         timeout_s=vllm.timeout_s,
         max_restarts=vllm.max_restarts,
-        max_prompt_tokens=rollout.max_prompt_tokens,
         devices=devices,
+        # A later turn of a tool dialogue has a longer prompt.
+        max_prompt_tokens=None if config.tools.enabled else rollout.max_prompt_tokens,
     )
 
 
@@ -272,6 +273,10 @@ def build_session(config: TrainConfig, device: torch.device, ranks: Ranks = alon
         generator, generating = copied.model, copied.filled
 
     sampler = _make_sampler(config, model, generator, tokenizer, device, ranks)
+    if config.tools.enabled:
+        from stare.train.tools import with_tools
+
+        sampler = with_tools(config, sampler, model, tokenizer, ranks)
     if isinstance(sampler, WeightReceiver):
         generating = nullcontext  # it has weights of its own
 
