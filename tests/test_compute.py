@@ -211,3 +211,11 @@ def test_reuse_needs_what_the_sampler_reports():
     _, metrics = updated(*cut, entropies=None)  # the sampled surprisal stands in
     assert metrics["entropy/batch"] > 0
     assert "stare/lambda" not in metrics
+
+
+def test_a_batch_that_teaches_nothing_leaves_no_gradient_for_the_next():
+    model = tiny_model()
+    learner = Learner(model, config(*ON, "loss.entropy_coef=0.05"), torch.device("cpu"))
+    batch = batch_of(model)
+    learner.step(replace(batch, rewards_B=torch.ones_like(batch.rewards_B)))
+    assert all(p.grad is None for p in model.parameters())

@@ -276,3 +276,17 @@ def test_gate_state_is_frozen_and_its_module_needs_no_torch() -> None:
 def test_impossible_settings_are_named(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         StareConfig(**settings)
+
+
+def test_weights_that_no_rule_moves_are_those_of_the_configuration_after_a_resume() -> None:
+    before = TargetEntropyController(StareConfig(reweight_w=1.1))
+    before.update(0.1)
+    after = TargetEntropyController(StareConfig(reweight_w=1.4))
+    after.load_state_dict(before.state_dict())
+    assert after.state.w == 1.4
+    assert after.update(0.1).w == 1.4
+    moving = TargetEntropyController(StareConfig(adaptive=True, alpha=0.01, reweight_w=1.1))
+    moving.update(0.1)
+    other = TargetEntropyController(StareConfig(adaptive=True, alpha=0.01, reweight_w=1.4))
+    other.load_state_dict(moving.state_dict())
+    assert other.state.w == moving.state.w != 1.4

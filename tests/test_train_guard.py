@@ -78,7 +78,7 @@ def test_a_busy_engine_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
         f"engine = EngineProcess({{'model': {str(tmp_path)!r}}}, start_timeout_s=60,"
         " command=command)\n"
         "print(engine.pid, flush=True)\n"
-        "engine.call('sample', [Job([1], 0, 1.0, 1.0, 4, ())], timeout_s=600)\n"
+        "engine.call('sample', [Job([1], 0, 1.0, 1.0, 4, (), ())], timeout_s=600)\n"
     )
     parent = subprocess.Popen(
         [sys.executable, "-c", program],

@@ -90,7 +90,8 @@ def config(section=None, **loss):
 def test_the_factory_is_followed_where_the_section_asks_for_it():
     module = SimpleNamespace(_create_advantage_estimator=lambda master_config: "plain")
     ours._hook(module)
-    assert module._create_advantage_estimator(config()) == "plain"
+    with pytest.raises(ConfigError, match=r"\+\+grpo\.adv_estimator\.stare\.target_entropy"):
+        module._create_advantage_estimator(config())
     built = module._create_advantage_estimator(config({"reweight_w": 1.05}))
     assert built.controller.config.reweight_w == 1.05
     with pytest.raises(ConfigError, match=r"did you mean grpo\.adv_estimator\.stare\.variant"):

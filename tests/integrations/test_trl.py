@@ -36,7 +36,7 @@ pytestmark = [
 ]
 
 ON = StareConfig(variant="C2", target_entropy=9.0, reweight_w=1.5, reweight_m=0.5)
-OFF = StareConfig(variant="C2", target_entropy=0.0)
+OFF = StareConfig(variant="C2", target_entropy=1e-9)
 
 
 def omega(logprobs: np.ndarray, advantages: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -519,3 +519,16 @@ def test_missing_entropy(tmp_path: Path):
     trainer = attach(make(tmp_path, Sampling), token)
     train(trainer)
     assert trainer._stare.sources == ("forward", "exact")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        StareConfig(top_p_ratio=0.0),
+        StareConfig(variant="O1", reweight_w=1.0),
+        StareConfig(target_entropy=0.0),
+    ],
+)
+def test_settings_of_ours_that_would_do_nothing_are_refused(tmp_path: Path, config: StareConfig):
+    with pytest.raises(ConfigError, match="leave STARE out"):
+        attach(make(tmp_path), config)

@@ -182,3 +182,19 @@ def test_the_state_survives_a_file(tmp_path):
     assert load_state(theirs, str(tmp_path / "global_step_1"))
     assert theirs.controller.state_dict() == ours.controller.state_dict()
     assert not load_state(theirs, str(tmp_path))
+
+
+def test_an_entropy_that_is_not_finite_is_left_out_of_the_mean():
+    entropy = torch.tensor([[2.0, 2.0, float("nan")]])
+    gate, metrics = Step(read(on(target_entropy=0.3))).decide(
+        -torch.ones(1, 3), torch.ones(1, 3), entropy
+    )
+    assert metrics["stare/entropy"] == 2.0
+    assert not gate.on
+    assert metrics["stare/ignored_nonfinite"] == 0
+
+
+def test_a_damaged_state_is_named(tmp_path):
+    (tmp_path / "stare.json").write_text('{"w": 1.')
+    with pytest.raises(ArgumentError, match=r"stare\.json cannot be read(.|\n)*delete it"):
+        load_state(Step(read(on())), str(tmp_path))

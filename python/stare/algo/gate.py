@@ -184,6 +184,8 @@ class TargetEntropyController:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from `state_dict()`; nothing changes if any entry is bad.
 
+        Weights that no rule moves are those of the configuration, so a resumed run may change them.
+
         Raises:
             ArgumentError: a key is missing, unknown or holds an impossible value.
         """
@@ -199,10 +201,13 @@ class TargetEntropyController:
                 raise ArgumentError(
                     f"controller state: {key!r} must be {allowed}, got {state[key]!r}"
                 )
+        w, m = float(state["w"]), float(state["m"])
+        if self.config.controller == "gate" and not (self.config.adaptive and self.config.alpha):
+            w, m = self.config.reweight_w, self.config.reweight_m  # nothing moves them but these
         self._state = GateState(
             on=state["on"],
-            w=float(state["w"]),
-            m=float(state["m"]),
+            w=w,
+            m=m,
             entropy=_nan_if_none(state["entropy"]),
             target=_nan_if_none(state["target"]),
         )

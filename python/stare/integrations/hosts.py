@@ -112,7 +112,9 @@ def installed(package: str, module: str) -> str | None:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return "?" if find_spec(module) else None
+        spec = find_spec(module)
+        # A folder of that name is no host: a package has a file that it is loaded from.
+        return "?" if spec is not None and spec.origin is not None else None
 
 
 def at_least(version: str, oldest: str) -> bool:

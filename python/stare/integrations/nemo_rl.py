@@ -21,6 +21,7 @@ from stare.algo.gate import TargetEntropyController
 from stare.coerce import build
 from stare.config import StareConfig
 from stare.errors import ArgumentError, ConfigError
+from stare.integrations.effect import check_effect
 from stare.integrations.hosts import enforce
 from stare.integrations.imports import after_import
 from stare.integrations.other_rules import NEMO_RL, Run
@@ -43,9 +44,14 @@ def _hook(module: Any) -> None:
         estimator = original(master_config)
         section = getattr(master_config.grpo.adv_estimator, "stare", None)
         if section is None:
-            return estimator
+            raise ConfigError(
+                "this runner puts STARE into NeMo-RL, and the configuration has no section for it\n"
+                "hint: ++grpo.adv_estimator.stare.target_entropy=0.3"
+            )
         config = build(StareConfig, dict(section), "grpo.adv_estimator.stare")
+        check_effect(config)
         enforce(NEMO_RL, Run(config=config, host=master_config))
+        print(f"stare: on in NeMo-RL, {config}", flush=True)
         return Weighing(estimator, config)
 
     create.stare_original = original  # type: ignore[attr-defined]

@@ -20,6 +20,7 @@ from typing import Any
 from stare.coerce import build
 from stare.config import StareConfig
 from stare.errors import ConfigError
+from stare.integrations.effect import check_effect
 from stare.integrations.hosts import enforce
 from stare.integrations.imports import after_import
 from stare.integrations.other_rules import OPENRLHF, Run
@@ -72,10 +73,13 @@ def weigh(experiences: list[Any], controller: Any) -> None:
     import torch
 
     from stare.algo.reweight import reweight
-    from stare.integrations.sampled import sampled_entropy
+    from stare.integrations.sampled import check_usable, sampled_entropy
 
     logprobs = [row for e in experiences for row in e.action_log_probs]
     masks = [row for e in experiences for row in e.action_mask]
+    check_usable(
+        logprobs, masks, "action_log_probs", "hint: OpenRLHF's actor computes them before this step"
+    )
     gate = controller.update(sampled_entropy(logprobs, masks))
     weighted, stats = reweight(
         [row for e in experiences for row in e.advantages],
@@ -121,6 +125,7 @@ def parse(arguments: list[str]) -> tuple[StareConfig, list[str]]:
             value = text
         table[name.removeprefix("--stare.")] = value
     config = build(StareConfig, table, "stare")
+    check_effect(config)
     enforce(OPENRLHF, Run(config=config))
     return config, theirs
 

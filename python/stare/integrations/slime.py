@@ -20,7 +20,8 @@ from stare.algo.distributed import reweight_distributed
 from stare.algo.gate import TargetEntropyController
 from stare.coerce import build
 from stare.config import StareConfig
-from stare.errors import ArgumentError
+from stare.errors import ArgumentError, ConfigError
+from stare.integrations.effect import check_effect
 from stare.integrations.hosts import enforce
 from stare.integrations.other_rules import SLIME, Run
 from stare.integrations.sampled import surprisal_sum
@@ -70,11 +71,17 @@ def weigh(args: Any, rollout_id: int, rollout_data: MutableMapping[str, Any]) ->
 
 
 def _controller(args: Any, context_parallel: int) -> TargetEntropyController:
-    section = getattr(args, "stare", None) or {}
+    section = getattr(args, "stare", None)
+    if not section:
+        raise ConfigError(
+            "the file of --custom-config-path has no section stare, so it is not clear what is "
+            "wanted\nhint: stare: {variant: O1, target_entropy: 0.3}"
+        )
     key = repr(section)
     if key in _CONTROLLERS:
         return _CONTROLLERS[key]
     config = build(StareConfig, section, "stare")
+    check_effect(config)
     enforce(SLIME, Run(config=config, host=args, context_parallel=context_parallel))
     _CONTROLLERS[key] = TargetEntropyController(config)
     return _CONTROLLERS[key]
@@ -93,6 +100,14 @@ def _entropy(
         part, tokens = surprisal_sum(row, mask)
         total, count = total + part, count + tokens
     device = logprobs[0].device
-    both = torch.tensor([total, float(count)], dtype=torch.float64, device=device)
-    dist.all_reduce(both, group=group)
-    return float(both[0] / both[1])
+    nonzero = sum(
+        float((row[mask != 0] != 0).sum()) for row, mask in zip(logprobs, masks, strict=True)
+    )
+    sums = torch.tensor([total, float(count), nonzero], dtype=torch.float64, device=device)
+    dist.all_reduce(sums, group=group)
+    if sums[1] > 0 and sums[2] == 0:  # on all ranks, so that none waits for another
+        raise ArgumentError(
+            "log-probs are zero for every token, so surprisal ranks nothing\n"
+            "hint: --use-rollout-logprobs"
+        )
+    return float(sums[0] / sums[1])

@@ -17,9 +17,10 @@ import torch
 
 from stare.algo.gate import TargetEntropyController
 from stare.algo.reweight import reweight
+from stare.integrations.effect import check_effect
 from stare.integrations.hosts import enforce
 from stare.integrations.other_rules import TINKER, Run
-from stare.integrations.sampled import sampled_entropy
+from stare.integrations.sampled import check_usable, sampled_entropy
 
 __all__ = ["weigh"]
 
@@ -43,6 +44,8 @@ def weigh(
         name: [datum.loss_fn_inputs[name].to_torch() for datum in data]
         for name in ("advantages", "logprobs", "mask")
     }
+    check_effect(config)
+    check_usable(columns["logprobs"], columns["mask"], "logprobs", "hint: sample with log-probs")
     gate = controller.update(sampled_entropy(columns["logprobs"], columns["mask"]))
     weighted, stats = reweight(
         columns["advantages"], columns["logprobs"], columns["mask"], config=config, gate=gate

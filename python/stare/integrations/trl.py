@@ -23,6 +23,7 @@ from stare.algo.gate import GateState, TargetEntropyController
 from stare.algo.reweight import ReweightStats, reweight
 from stare.config import StareConfig
 from stare.errors import ConfigError, MissingExtraError
+from stare.integrations.effect import check_effect
 from stare.integrations.hosts import at_least, enforce
 from stare.integrations.trl_probe import check_seam
 from stare.integrations.trl_rules import HOST
@@ -145,7 +146,13 @@ class StareMixin:
             return
         path = Path(checkpoint) / STATE_FILE
         if path.is_file():
-            self._stare.controller.load_state_dict(json.loads(path.read_text()))
+            try:
+                state = json.loads(path.read_text())
+            except ValueError as error:
+                raise ConfigError(
+                    f"{path} cannot be read: {error}\nhint: delete it to start the controller anew"
+                ) from error
+            self._stare.controller.load_state_dict(state)
         else:
             _LOG.warning("no %s in %s: STARE's controller starts anew", STATE_FILE, checkpoint)
 
@@ -268,6 +275,7 @@ def _check_options(config: StareConfig, scope: str, logprobs: str) -> None:
             "selector='critical' needs the concentration of every token, which TRL does not "
             "compute\nhint: selector='quantile'"
         )
+    check_effect(config)
     if scope not in ("batch", "microbatch"):
         raise ConfigError(f"scope must be batch or microbatch, got {scope!r}")
     if logprobs not in ("auto", "old", "sampling", "forward"):
@@ -386,3 +394,4 @@ def _log(trainer: Any, stats: ReweightStats, gate: GateState) -> None:
         metrics[name].append(float(value))
     metrics["stare/entropy"].append(gate.entropy)
     metrics["stare/target"].append(gate.target)
+    metrics["stare/ignored_nonfinite"].append(float(trainer.stare.ignored_nonfinite))

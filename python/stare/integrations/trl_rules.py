@@ -108,6 +108,15 @@ HOST = Host(
             applies=_truncated_sampling,
         ),
         Combination(
+            setting="off_policy_mask_threshold",
+            verdict="note",
+            reason=(
+                "TRL gives sequences that are too far off-policy no gradient after STARE has "
+                "chosen among all"
+            ),
+            applies=lambda trainer: _setting(trainer, "off_policy_mask_threshold") is not None,
+        ),
+        Combination(
             setting="top_entropy_quantile < 1",
             verdict="note",
             reason="TRL masks tokens of low entropy after STARE has chosen among all",

@@ -134,7 +134,9 @@ def mean_entropy(statistics: Statistics, mask: Tensor, *, distributed: bool) -> 
     if statistics.entropy is None:
         values, counted = -logprobs[usable], usable.sum()
     else:
-        values, counted = statistics.entropy.detach()[mask].double(), mask.sum()
+        values = statistics.entropy.detach()[mask].double()
+        values = values[values.isfinite()]  # 0 ln 0 of a token that cannot be
+        counted = torch.as_tensor(values.numel(), device=values.device)
     sums = torch.stack(
         [
             values.sum(),

@@ -10,6 +10,7 @@ processes pay nothing. See docs/integrations-verl.md.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -22,7 +23,16 @@ def _later(name: str) -> Hook:
     """The `hook` of a module of ours, imported when it is needed: it needs torch."""
 
     def hook(module: Any) -> None:
-        import_module(f"stare.integrations.{name}").hook(module)
+        try:
+            import_module(f"stare.integrations.{name}").hook(module)
+        except AttributeError as error:
+            # The plugin is there for everyone who has stare-rl installed: verl must still import.
+            print(
+                f"stare: STARE CANNOT BE USED with this verl: {module.__name__} has changed "
+                f"({error}); +stare.* would do nothing",
+                file=sys.stderr,
+                flush=True,
+            )
 
     return hook
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from stare.coerce import coerce, field_types, nearest
 from stare.config import StareConfig
 from stare.errors import ConfigError
+from stare.integrations.effect import check_effect
 
 __all__ = ["Settings", "read"]
 
@@ -71,25 +72,6 @@ def read(section: Any) -> Settings | None:
         settings = Settings(config=StareConfig(**fields), **options)
     except ConfigError as error:
         raise ConfigError(f"+stare.{error}") from None
-    _check_effect(settings.config)
+    off = "+stare.enabled=false trains without STARE"
+    check_effect(settings.config, prefix="+stare.", off=off)
     return settings
-
-
-def _check_effect(config: StareConfig) -> None:
-    """Refuse what leaves every weight at 1."""
-    off = "hint: +stare.enabled=false trains without STARE"
-    if config.top_p_ratio == 0.0 and config.selector == "quantile":
-        raise ConfigError(f"+stare.top_p_ratio=0 selects no token\n{off}")
-    if config.controller == "pi":
-        if config.w_max == 1.0:
-            raise ConfigError(f"+stare.w_max=1 leaves every weight at 1\n{off}")
-        return
-    if config.gate != "off" and not config.target_entropy and not config.target_final:
-        raise ConfigError(f"+stare.target_entropy=0: the gate never opens\n{off}")
-    if config.adaptive and config.alpha != 0.0:
-        return
-    read = {"O1": "w", "O4": "w", "O2": "m", "O3": "m"}.get(config.variant, "wm")
-    factors = {"w": config.reweight_w, "m": config.reweight_m}
-    if all(factors[name] == 1.0 for name in read):
-        named = " and ".join(f"+stare.reweight_{name}=1" for name in read)
-        raise ConfigError(f"{named} with variant {config.variant} leaves every weight at 1\n{off}")

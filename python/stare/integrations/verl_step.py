@@ -11,7 +11,7 @@ import torch
 from stare.algo.gate import GateState, TargetEntropyController
 from stare.algo.reweight import reweight
 from stare.errors import ArgumentError
-from stare.integrations.sampled import sampled_entropy
+from stare.integrations.sampled import check_usable, finite_mean, sampled_entropy
 from stare.integrations.verl_config import Settings
 
 __all__ = ["Step", "load_state", "save_state"]
@@ -51,10 +51,8 @@ class Step:
         Without the entropy of every token, the mean surprisal of the sampled ones stands in: an
         unbiased estimate where sampling is neither truncated nor tempered.
         """
-        on = mask != 0
-        tokens = int(on.sum())
         if entropy is not None:
-            mean = float(entropy.detach().double()[on].mean()) if tokens else math.nan
+            mean = finite_mean(entropy, mask)
         else:
             mean = sampled_entropy([logprobs], [mask])
         state = self.controller.update(mean)
@@ -66,6 +64,7 @@ class Step:
             "stare/w": state.w,
             "stare/m": state.m,
             "stare/alarms": float(self.controller.alarms),
+            "stare/ignored_nonfinite": float(self.controller.ignored_nonfinite),
         }
         return state, {key: value for key, value in metrics.items() if not math.isnan(value)}
 
@@ -94,10 +93,7 @@ class Step:
                 the flag to set.
         """
         on = mask != 0
-        if bool(on.any()) and not bool(logprobs[on].any()):
-            raise ArgumentError(
-                "old_log_probs are zero for every token, so surprisal ranks nothing\n" + _RECOMPUTE
-            )
+        check_usable([logprobs], [mask], "old_log_probs", _RECOMPUTE)
         state, metrics = self.decide(logprobs, mask, entropy)
         if importance is not None:
             on = on & (importance != 0)
@@ -139,6 +135,12 @@ def load_state(step: Step, folder: str) -> bool:
     path = os.path.join(folder, _FILE)
     if not os.path.exists(path):
         return False
-    with open(path, encoding="utf-8") as file:
-        step.controller.load_state_dict(json.load(file))
+    try:
+        with open(path, encoding="utf-8") as file:
+            state = json.load(file)
+    except ValueError as error:
+        raise ArgumentError(
+            f"{path} cannot be read: {error}\nhint: delete it to start the controller anew"
+        ) from error
+    step.controller.load_state_dict(state)
     return True

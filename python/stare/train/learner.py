@@ -185,6 +185,8 @@ class Learner:
                 if bool(teaches_B[mini].any()):
                     grad_norms.append(self._optimizer_step(loss_sum))
                 else:
+                    # An entropy or KL term has a gradient all the same: not for the next step.
+                    self.optimizer.zero_grad(set_to_none=True)
                     idle += 1
                 loss_sum.zero_()
         totals = finish_stats(stats_over_ranks(add_stats(parts), self.ranks))
