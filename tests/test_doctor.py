@@ -67,6 +67,37 @@ def test_a_module_without_a_distribution_is_found(tmp_path, monkeypatch: pytest.
     assert doctor.summary("slime") == ("?", "untested")
 
 
+@pytest.mark.parametrize(
+    ("version", "variables", "found", "why"),
+    [
+        ("0.9.1", {}, True, None),
+        ("0.9.1", {}, False, "entry point is not installed"),
+        ("0.9.1", {"VERL_USE_EXTERNAL_PLUGINS": "none"}, True, "switches plugins off"),
+        ("0.8.0", {}, True, "does not name stare.integrations.verl"),
+        ("0.8.0", {"VERL_USE_EXTERNAL_MODULES": "stare.integrations.verl"}, False, None),
+    ],
+)
+def test_a_verl_that_does_not_load_the_plugin_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    version: str, variables: dict[str, str], found: bool, why: str | None,
+):  # fmt: skip
+    from importlib.metadata import EntryPoint
+
+    from stare.integrations import verl_rules
+
+    point = EntryPoint("stare", "stare.integrations.verl", "verl.plugins")
+    monkeypatch.setattr(verl_rules, "entry_points", lambda group: [point] if found else [])
+    monkeypatch.setattr(doctor, "installed", lambda *_: version)
+    for name in ("VERL_USE_EXTERNAL_PLUGINS", "VERL_USE_EXTERNAL_MODULES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert main(["--trainer", "verl"]) == int(why is not None)
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("NOT LOADED" in said) == (why is not None)
+    assert why is None or why in said
+
+
 def test_unknown_trainer(capsys: pytest.CaptureFixture[str]):
     assert main(["--trainer", "tlr"]) == 2
     assert "trl" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -24,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if args.trainer:
             print(describe(args.trainer))
-            return int(summary(args.trainer)[1] in ("missing", "too old"))
+            return int(summary(args.trainer)[1] in ("missing", "too old", "not loaded"))
         for name in HOSTS:
             version, state = summary(name)
             print(f"{name:<10} {version:<10} {state}")
@@ -32,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except StareError as error:
         print(f"stare doctor: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # the reader went away (`| head`)
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     return 0
 
 

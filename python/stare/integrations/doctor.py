@@ -13,12 +13,12 @@ __all__ = ["describe", "examine", "summary"]
 
 
 def summary(name: str) -> tuple[str, str]:
-    """Version and state of one host: `missing`, `too old`, `tested` or `untested`.
+    """Version and state of one host: missing, too old, not loaded, tested or untested.
 
     The version is `?` for a host that is imported from a checkout.
 
     Example:
-        >>> summary("trl")[1] in ("missing", "too old", "tested", "untested")
+        >>> summary("trl")[1] in ("missing", "too old", "not loaded", "tested", "untested")
         True
     """
     described = host(name)
@@ -27,6 +27,8 @@ def summary(name: str) -> tuple[str, str]:
         return "-", "missing"
     if version != "?" and not at_least(version, described.oldest):
         return version, "too old"
+    if described.trouble(version) is not None:
+        return version, "not loaded"
     return version, "tested" if version in described.tested else "untested"
 
 
@@ -44,7 +46,9 @@ def describe(name: str) -> str:
         raise ConfigError(f"trainer must be one of {', '.join(HOSTS)}, got {name!r}")
     described = host(name)
     version, state = summary(name)
-    return "\n".join([f"{name} {version} ({state})", *_lines(described)])
+    why = described.trouble(version) if state == "not loaded" else None
+    extra = [] if why is None else [_filled(why, "  NOT LOADED  ", 14)]
+    return "\n".join([f"{name} {version} ({state})", *extra, *_lines(described)])
 
 
 def _lines(described: Host) -> Iterator[str]:

@@ -63,6 +63,8 @@ class Host:
     scope: str
     """What the selection ranges over."""
     combinations: tuple[Combination, ...]
+    trouble: Callable[[str], str | None] = lambda version: None
+    """Why STARE would not get into an installed host of this version; None if it would."""
 
 
 def host(name: str) -> Host:

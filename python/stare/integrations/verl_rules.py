@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import entry_points
 from typing import Any
 
-from stare.integrations.hosts import Combination, Host, enforce
+from stare.integrations.hosts import Combination, Host, at_least, enforce
 from stare.integrations.verl_config import Settings
 
 __all__ = ["HOST", "LOSSES", "Run", "check"]
@@ -168,6 +170,23 @@ _NOTES = (
     ),
 )
 
+
+def _trouble(version: str) -> str | None:
+    if not at_least(version, "0.9"):
+        named = os.environ.get("VERL_USE_EXTERNAL_MODULES", "")
+        if "stare.integrations.verl" in named.split(","):
+            return None
+        return (
+            "VERL_USE_EXTERNAL_MODULES does not name stare.integrations.verl, so this verl does "
+            "not load it"
+        )
+    if os.environ.get("VERL_USE_EXTERNAL_PLUGINS") == "none":
+        return "VERL_USE_EXTERNAL_PLUGINS=none switches plugins off"
+    if not any(p.value == "stare.integrations.verl" for p in entry_points(group="verl.plugins")):
+        return "its entry point is not installed: pip install stare-rl where verl runs"
+    return None
+
+
 HOST = Host(
     name="verl",
     package="verl",
@@ -186,6 +205,7 @@ HOST = Host(
     ),
     scope="the batch of an optimiser step, on the driver; +stare.scope=microbatch: a micro-batch",
     combinations=(*_REFUSED, *_NOTES),
+    trouble=_trouble,
 )
 
 
