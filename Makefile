@@ -4,11 +4,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 VERL ?= .venv-verl
+TRL_VENV ?= .venv-trl
 VLLM ?= .venv-vllm
 ARGS ?=
 
 PY := $(VENV)/bin/python
 READY := $(VENV)/.stare-ready
+TRL_READY := $(TRL_VENV)/.stare-ready
 EXT := python/stare/_core.abi3.so
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Cargo.toml)
 LIBRARY := target/release/lib_core.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
@@ -21,8 +23,6 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-TRL_VENV ?= .venv-trl
-TRL_READY := $(TRL_VENV)/.stare-ready
 .PHONY: help setup ext demo demo-full test test-trl test-verl test-others test-vllm test-gpu lint fmt bench fuzz wheel check audit clean
 
 help:  ## list the targets

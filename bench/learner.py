@@ -88,7 +88,8 @@ class Clock:
     """Seconds of each phase; on CUDA the device is waited for at both ends."""
 
     def __init__(self, device: str) -> None:
-        self.device, self.seconds = device, {}  # type: ignore[var-annotated]
+        self.device = device
+        self.seconds: dict[str, float] = {}
 
     def now(self) -> float:
         """The time, once the device is idle."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
+
+from stare.demo.tokenizing import DemoTokenizer
 
 __all__ = ["EOS_ID", "ToolTokenizer"]
 
@@ -20,7 +22,7 @@ UNKNOWN = "<unknown>"
 PIECES = re.compile("|".join(re.escape(t) for t in sorted(TOKENS, key=len, reverse=True)))
 
 
-class ToolTokenizer:
+class ToolTokenizer(DemoTokenizer):
     r"""Has the part of the Hugging Face interface that learner and samplers use.
 
     A run of characters that are in no token becomes one `<unknown>`: error messages must be shown.
@@ -60,20 +62,6 @@ class ToolTokenizer:
         """Text of token ids; an id beyond the vocabulary (the head is larger) is unknown."""
         skipped = self.all_special_ids if skip_special_tokens else ()
         return "".join(TOKENS[i] if i < len(TOKENS) else UNKNOWN for i in ids if i not in skipped)
-
-    def batch_decode(
-        self, rows: Iterable[Iterable[int]], *, skip_special_tokens: bool = False
-    ) -> list[str]:
-        """`decode` of each row."""
-        return [self.decode(row, skip_special_tokens=skip_special_tokens) for row in rows]
-
-    def __call__(
-        self, text: str | Sequence[str], *, add_special_tokens: bool = False
-    ) -> dict[str, list[int] | list[list[int]]]:
-        """`{"input_ids"}` of one text or, unpadded, of several."""
-        if isinstance(text, str):
-            return {"input_ids": self.encode(text)}
-        return {"input_ids": [self.encode(t) for t in text]}
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the vocabulary to `folder/vocab.json`, for the reader: it never changes."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
+from stare.demo.tokenizing import DemoTokenizer
 from stare.errors import DataError
 
 __all__ = ["EOS", "N_NUMBERS", "OPERATORS", "PAD", "TOKENS", "TOKEN_ID", "VOCAB_SIZE", "Tokenizer"]
@@ -25,7 +26,7 @@ TOKEN_ID = {token: i for i, token in enumerate(TOKENS)}
 VOCAB_SIZE = len(TOKENS)
 
 
-class Tokenizer:
+class Tokenizer(DemoTokenizer):
     """Splits at white space; has the part of the Hugging Face interface that the learner uses.
 
     Encoding and decoding are inverse to each other: one space between tokens.
@@ -73,22 +74,6 @@ class Tokenizer:
         if skip_special_tokens:
             ids = [i for i in ids if i not in self.all_special_ids]
         return " ".join(map(TOKENS.__getitem__, ids))
-
-    def batch_decode(
-        self, rows: Iterable[Iterable[int]], *, skip_special_tokens: bool = False
-    ) -> list[str]:
-        """`decode` of each row."""
-        return [self.decode(row, skip_special_tokens=skip_special_tokens) for row in rows]
-
-    def __call__(
-        self, text: str | Sequence[str], *, add_special_tokens: bool = False
-    ) -> dict[str, list[int] | list[list[int]]]:
-        """`{"input_ids", "attention_mask"}` of one text or, unpadded, of several."""
-        if isinstance(text, str):
-            ids = self.encode(text)
-            return {"input_ids": ids, "attention_mask": [1] * len(ids)}
-        rows = [self.encode(t) for t in text]
-        return {"input_ids": rows, "attention_mask": [[1] * len(row) for row in rows]}
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the vocabulary to `folder/vocab.json`, for the reader: it never changes."""

@@ -43,7 +43,7 @@ def export(run: Path, out: Path, *, step: int | None = None, dtype: str = "float
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} exists and is not an empty folder\nhint: choose another")
     config = from_dict(read_config(run))
-    model, tokenizer = load_model(config, torch.device("cpu"))
+    model, tokenizer = load_model(config.model, torch.device("cpu"))
     for part in (model, tokenizer):
         if not hasattr(part, "save_pretrained"):
             raise ConfigError(

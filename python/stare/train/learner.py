@@ -79,7 +79,6 @@ class Learner:
                     shard_policy(part, layers_of(part.model), config.parallel, device)
         self.optimizer = make_optimizer(model, config)
         self.optimizer_steps = 0
-        self._skipped = 0  # in this call of `step`, for a loss or gradient that is not finite
         self.controller = TargetEntropyController(config.stare)
         self.pressure = PressurePool()
 
@@ -145,10 +144,9 @@ class Learner:
             metrics |= mismatch(old.logprobs_BT, sampled_BT, batch.mask_BT, self.ranks)
         teaches_B = (broadcast_advantages(advantages_B, whole.mask_BT) != 0).any(dim=1)
 
-        self._skipped = 0
         parts: list[dict[str, Tensor]] = []
         grad_norms: list[float] = []
-        idle = 0
+        skipped = idle = 0
         self.model.train()
         loss_sum = torch.zeros((), device=self.device)
         for epoch in range(optim.epochs):
@@ -183,7 +181,9 @@ class Learner:
                     loss_sum += loss.detach()
                 # Without a token to learn from, old momentum would still move the weights.
                 if bool(teaches_B[mini].any()):
-                    grad_norms.append(self._optimizer_step(loss_sum))
+                    norm, stepped = self._optimizer_step(loss_sum)
+                    grad_norms.append(norm)
+                    skipped += not stepped
                 else:
                     # An entropy or KL term has a gradient all the same: not for the next step.
                     self.optimizer.zero_grad(set_to_none=True)
@@ -196,7 +196,7 @@ class Learner:
             "entropy/batch": entropy,
             "entropy/target": gate.target,
             "optim/grad_norm": sum(grad_norms) / len(grad_norms) if grad_norms else 0.0,
-            "optim/skipped": idle + self._skipped,
+            "optim/skipped": idle + skipped,
             "optim/lr": self.optimizer.param_groups[0]["lr"],
         }
         return metrics
@@ -333,14 +333,17 @@ class Learner:
         order = torch.randperm(len(rows), generator=generator).to(rows.device)
         return [part for part in torch.tensor_split(rows[order], optim.mini_batches) if len(part)]
 
-    def _optimizer_step(self, loss: Tensor) -> float:
-        """Clip, warm up linearly, step; returns the gradient norm before clipping.
+    def _optimizer_step(self, loss: Tensor) -> tuple[float, bool]:
+        """Clip, warm up linearly, and step if loss and gradient are finite.
 
         Args:
             loss: this rank's part of the loss that the gradients are of.
+
+        Returns:
+            The gradient norm before clipping, and whether the weights moved.
         """
         optim = self.config.optim
-        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        parameters = [p for p in self.model.parameters() if p.requires_grad]
         bound = math.inf if optim.grad_clip is None else optim.grad_clip
         norm = torch.nn.utils.clip_grad_norm_(parameters, bound)
         if self.ranks.sharded:
@@ -353,10 +356,9 @@ class Learner:
             )
         # One bad gradient must not destroy the weights.
         finite_loss = self.ranks.largest(float(not torch.isfinite(loss))) == 0
-        if finite_loss and torch.isfinite(norm):
+        usable = finite_loss and bool(torch.isfinite(norm))
+        if usable:
             self.optimizer.step()
             self.optimizer_steps += 1
-        else:
-            self._skipped += 1
         self.optimizer.zero_grad(set_to_none=True)
-        return float(norm)
+        return float(norm), usable

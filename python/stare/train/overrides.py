@@ -9,6 +9,7 @@ from dataclasses import is_dataclass
 from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from stare.coerce import build, field_types, nearest
@@ -20,7 +21,15 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["environment", "known_keys", "load_config", "parse_override", "preset_names"]
+__all__ = [
+    "environment",
+    "known_keys",
+    "load_config",
+    "parse_override",
+    "parse_value",
+    "preset_names",
+    "put",
+]
 
 
 def preset_names() -> list[str]:
@@ -62,14 +71,25 @@ def parse_override(text: str) -> tuple[str, Any]:
         if sections:
             raise ConfigError(f"{key} is a table\nhint: set one of {', '.join(sections)}")
         raise ConfigError(f"unknown key {key}\nhint: {nearest(key, keys)}")
+    value = parse_value(raw)
+    # `run.out=2026` is meant as text: a key that takes only strings keeps what was typed.
+    is_text = key in _text_keys() and not isinstance(value, (str, NoneType))
+    return key, raw if is_text else value
+
+
+def parse_value(raw: str) -> Any:
+    """A TOML literal; None for a bare `none` or `null`; else the text itself.
+
+    Example:
+        >>> parse_value("[1, 2]"), parse_value("none"), parse_value("runs/a")
+        ([1, 2], None, 'runs/a')
+    """
     try:
         table = tomllib.loads(f"value = {raw}")
     except tomllib.TOMLDecodeError:
-        return key, None if raw in ("none", "null") else raw
+        return None if raw in ("none", "null") else raw
     # A newline in the argument could smuggle in further keys: then it was no literal.
-    value = table["value"] if len(table) == 1 else raw
-    # `run.out=2026` is meant as text: a key that takes only strings keeps what was typed.
-    return key, raw if key in _text_keys() and not isinstance(value, str) else value
+    return table["value"] if len(table) == 1 else raw
 
 
 @cache
@@ -96,7 +116,7 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = ())
     table = _read(source, seen=()) if source is not None else {}
     for text in overrides:
         key, value = parse_override(text)
-        _put(table, key, value)
+        put(table, key, value)
     return build(TrainConfig, table)
 
 
@@ -139,7 +159,12 @@ def _merge(low: dict[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def _put(table: dict[str, Any], key: str, value: Any) -> None:
+def put(table: dict[str, Any], key: str, value: Any) -> None:
+    """Set a dotted key in nested tables.
+
+    Raises:
+        ConfigError: a part of the key is there and is no table.
+    """
     *parents, leaf = key.split(".")
     for part in parents:
         inner = table.setdefault(part, {})

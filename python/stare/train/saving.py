@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
-
 from stare.train.checkpoint import Checkpoint, CheckpointStore, rng_state, set_rng_state
 from stare.train.config import RunConfig, TrainConfig
 from stare.train.learner import Learner
@@ -105,7 +103,7 @@ class _ShardedSaver:
         from stare.train.checkpoint_sharded import model_tensors, optimizer_tensors
 
         tensors = model_tensors(session.model)
-        tensors |= optimizer_tensors(session.model, _adamw(learner))
+        tensors |= optimizer_tensors(session.model, learner.optimizer)
         plain = _plain_state(session, learner)
         del plain["learner"]["optimizer"]  # what of it is no tensor, the configuration holds
         self._checkpoints.save(tensors, plain, step)
@@ -116,15 +114,9 @@ class _ShardedSaver:
             return 0
         if self._ranks.is_first:
             _warn(found)
-        self._checkpoints.read_into(found, session.model, _adamw(learner))
+        self._checkpoints.read_into(found, session.model, learner.optimizer)
         _load_plain_state(found.state, session, learner)
         return found.step
-
-
-def _adamw(learner: Learner) -> torch.optim.AdamW:
-    # Offloading is another matter under fsdp2, and the configuration refuses ours.
-    assert isinstance(learner.optimizer, torch.optim.AdamW)
-    return learner.optimizer
 
 
 def _plain_state(session: Session, learner: Learner) -> dict[str, Any]:

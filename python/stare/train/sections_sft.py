@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from stare.coerce import build, check_fields, interval
 from stare.errors import ConfigError
+from stare.train.overrides import parse_value, put
 from stare.train.sections import ModelConfig
 
 if sys.version_info >= (3, 11):
@@ -84,16 +85,5 @@ def load_sft_config(source: str | Path, overrides: Sequence[str] = ()) -> SftCon
         key, equals, raw = text.partition("=")
         if not equals:
             raise ConfigError(f"expected key=value, got {text!r}")
-        try:
-            parsed = tomllib.loads(f"value = {raw}")
-            value = parsed["value"] if len(parsed) == 1 else raw
-        except tomllib.TOMLDecodeError:
-            value = None if raw == "none" else raw
-        *parents, leaf = key.split(".")
-        inner = table
-        for part in parents:
-            inner = inner.setdefault(part, {})
-            if not isinstance(inner, dict):
-                raise ConfigError(f"{key} cannot be set: {part} is not a table")
-        inner[leaf] = value
+        put(table, key.strip(), parse_value(raw.strip()))
     return build(SftConfig, table)

@@ -15,7 +15,7 @@ import torch
 from stare.errors import ConfigError, DataError, MissingExtraError
 from stare.rollout.sampler import Sampler, WeightReceiver
 from stare.train.collect import Group, RewardFn, Share
-from stare.train.config import TrainConfig
+from stare.train.config import ModelConfig, TrainConfig
 from stare.train.data import (
     ProblemSource,
     ProblemStream,
@@ -93,13 +93,12 @@ def pick_device(name: str, ranks: Ranks = alone) -> torch.device:
     return device
 
 
-def load_model(config: TrainConfig, device: torch.device) -> tuple[torch.nn.Module, Any]:
+def load_model(model_config: ModelConfig, device: torch.device) -> tuple[torch.nn.Module, Any]:
     """The policy as it is before training, and its tokenizer.
 
     Raises:
         ConfigError: the configuration names what cannot be loaded.
     """
-    model_config = config.model
     if model_config.factory is not None:
         factory = load_object(model_config.factory, "model.factory")
         model, tokenizer = factory(model_config, device)
@@ -263,7 +262,7 @@ def build_session(config: TrainConfig, device: torch.device, ranks: Ranks = alon
         from transformers.utils import logging
 
         logging.disable_progress_bar()
-    model, tokenizer = load_model(config, torch.device("cpu") if ranks.sharded else device)
+    model, tokenizer = load_model(config.model, torch.device("cpu") if ranks.sharded else device)
     generator = model
     generating: Callable[[], AbstractContextManager[None]] = nullcontext
     if ranks.sharded:

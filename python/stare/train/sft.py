@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch.nn.functional import cross_entropy
@@ -20,6 +21,7 @@ from stare.errors import DataError, RunError
 from stare.seeds import derive_seed
 from stare.train.checkpoint import CheckpointStore
 from stare.train.export import write_folder
+from stare.train.progress import TrainProgress
 from stare.train.runfolder import write_json
 from stare.train.sections_sft import SftConfig
 from stare.train.session import load_model, pick_device
@@ -50,7 +52,7 @@ def sft(config: SftConfig, *, resume: bool = False) -> list[float]:
     if (out / "model").exists():
         raise RunError(f"{out / 'model'} is there: the run is finished")
     torch.manual_seed(config.seed)
-    model, tokenizer = load_model(cast(Any, config), device)
+    model, tokenizer = load_model(config.model, device)
     rows = _conversations(config, tokenizer)
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "sft.json", plain)
@@ -67,7 +69,10 @@ def sft(config: SftConfig, *, resume: bool = False) -> list[float]:
         optimizer.load_state_dict(found.state["optimizer"])
     losses = []
     model.train()
-    with (out / "metrics.jsonl").open("a", encoding="utf-8") as log:
+    with (
+        (out / "metrics.jsonl").open("a", encoding="utf-8") as log,
+        TrainProgress(steps=len(batches), start=step, log_every=10) as progress,
+    ):
         while step < len(batches):
             rate = _rate(config, step, len(batches))
             optimizer.param_groups[0]["lr"] = rate
@@ -76,6 +81,7 @@ def sft(config: SftConfig, *, resume: bool = False) -> list[float]:
             losses.append(loss)
             log.write(json.dumps({"step": step, "loss": loss, "tokens": tokens, "lr": rate}) + "\n")
             log.flush()
+            progress.update({"step": step})
             every = config.checkpoint_every
             if step == len(batches) or (every and step % every == 0):
                 state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
@@ -86,7 +92,8 @@ def sft(config: SftConfig, *, resume: bool = False) -> list[float]:
 
 def _conversations(config: SftConfig, tokenizer: Any) -> list[Conversation]:
     rows = []
-    for number, messages in enumerate(load_conversations(config.data), 1):
+    conversations = load_conversations(config.data)
+    for number, messages in enumerate(conversations, 1):
         try:
             row = encode_conversation(tokenizer, messages, config.mask)
         except DataError as error:
@@ -100,6 +107,12 @@ def _conversations(config: SftConfig, tokenizer: Any) -> list[Conversation]:
             )
     if not rows:
         raise DataError(f"{config.data}: every conversation is longer than {config.max_tokens}")
+    if dropped := len(conversations) - len(rows):
+        print(
+            f"dropped: {dropped} of {len(conversations)} conversations, longer than "
+            f"max_tokens={config.max_tokens}",
+            file=sys.stderr,
+        )
     return rows
 
 

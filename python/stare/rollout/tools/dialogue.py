@@ -146,7 +146,7 @@ class DialogueSampler:
         )
         for group, completions in zip(contexts.values(), sampled, strict=True):
             for d, completion in zip(group, completions, strict=True):
-                self._take(d, self._shortened(completion, d.room), params.stop)
+                self._take(d, self._shortened(completion, d.room))
 
     def _shortened(self, c: Completion, room: int) -> Completion:
         """The response as it would be with a limit of its own."""
@@ -162,7 +162,7 @@ class DialogueSampler:
             entropies=None if c.entropies is None else c.entropies[:room],
         )
 
-    def _take(self, d: Dialogue, c: Completion, stops: tuple[str, ...]) -> None:
+    def _take(self, d: Dialogue, c: Completion) -> None:
         """Append what the policy wrote and decide how it goes on."""
         d.extend(c.token_ids, c.logprobs, c.entropies, own=True)
         d.turns[-1] += c.text
