@@ -6,7 +6,6 @@ responses, L positions, V vocabulary.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from stare.demo.policy import DATA, WEIGHTS_NAME, TinyPolicy, load_weights
 from stare.demo.tool_vocab import EOS_ID, ToolTokenizer
 from stare.errors import ArgumentError, RunError
 from stare.rollout.decode import draw_tokens, uniforms
+from stare.rollout.repeats import repeats
 from stare.rollout.sampler import SamplingParams
 from stare.rollout.stop import StopTexts
 from stare.seeds import derive_seed
@@ -53,11 +53,10 @@ class ToolSampler:
 
     def sample(self, prompts: Sequence[str], params: SamplingParams) -> list[list[Completion]]:
         """Sample `params.n` responses for each prompt, in the order given."""
-        seen: Counter[str] = Counter()
-        seeds = []
-        for prompt in prompts:
-            seeds.append([derive_seed(params.seed, seen[prompt], i) for i in range(params.n)])
-            seen[prompt] += 1
+        seeds = [
+            [derive_seed(params.seed, repeat, i) for i in range(params.n)]
+            for repeat in repeats(prompts)
+        ]
         return self.sample_tokens([self.tokenizer.encode(p) for p in prompts], params, seeds)
 
     @torch.no_grad()

@@ -13,7 +13,6 @@ in bfloat16 a draw that falls on the edge between two tokens can fall on the oth
 from __future__ import annotations
 
 import inspect
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -24,6 +23,7 @@ from torch import Tensor
 
 from stare.errors import ArgumentError, DataError
 from stare.rollout.hf_batch import DecodingBatch, Draw, Piece
+from stare.rollout.repeats import repeats
 from stare.rollout.sampler import SamplingParams
 from stare.types import Completion
 
@@ -179,21 +179,11 @@ class TransformersSampler:
         if seeds is None:
             return [
                 [Draw(params.seed, repeat, sample) for sample in range(params.n)]
-                for repeat in self._repeats(encoded)
+                for repeat in repeats([tuple(ids) for ids in encoded])
             ]
         if len(seeds) != len(encoded):
             raise ArgumentError(f"got {len(encoded)} prompts and seeds for {len(seeds)}")
         return [[Draw(seed, 0, 0) for seed in group] for group in seeds]
-
-    @staticmethod
-    def _repeats(encoded: list[list[int]]) -> list[int]:
-        """Number equal prompts 0, 1, ...: they must not get equal responses."""
-        seen: Counter[tuple[int, ...]] = Counter()
-        repeats = []
-        for ids in encoded:
-            repeats.append(seen[tuple(ids)])
-            seen[tuple(ids)] += 1
-        return repeats
 
     def _batches(self, lengths: list[int], counts: list[int], max_tokens: int) -> list[list[Piece]]:
         """Cut the work into batches, prompts of like length together."""

@@ -16,7 +16,6 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from torch import Tensor
 
 from stare.errors import DataError, RunError
 from stare.rollout.hf import ending_token_ids
+from stare.rollout.repeats import repeats
 from stare.rollout.sampler import SamplingParams
 from stare.rollout.vllm_engine import EngineError, EngineProcess, Job, Result
 from stare.seeds import derive_seed
@@ -138,13 +138,10 @@ class VllmSampler:
         if not prompts:
             return []
         encoded = self._tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
-        seen: Counter[tuple[int, ...]] = Counter()
-        seeds = []
-        for ids in encoded:
-            # Equal prompts must not get equal responses.
-            repeat = seen[tuple(ids)]
-            seen[tuple(ids)] += 1
-            seeds.append([derive_seed(params.seed, repeat, i) for i in range(params.n)])
+        seeds = [
+            [derive_seed(params.seed, repeat, i) for i in range(params.n)]
+            for repeat in repeats([tuple(ids) for ids in encoded])
+        ]
         return self.sample_tokens(encoded, params, seeds)
 
     def sample_tokens(

@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from stare.errors import ConfigError, RunError
+from stare.rollout.repeats import repeats
 from stare.rollout.sampler import EngineSampler, SamplingParams, TokenSampler, WeightReceiver
 from stare.rollout.tools.executor import Execution, Executor
 from stare.rollout.tools.formats import ToolFormat
@@ -107,12 +108,8 @@ class DialogueSampler:
         if not prompts:
             return []
         encoded = self._tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
-        seen: Counter[tuple[int, ...]] = Counter()
         groups = []
-        for ids in encoded:
-            # Equal prompts must not get equal responses.
-            repeat = seen[tuple(ids)]
-            seen[tuple(ids)] += 1
+        for ids, repeat in zip(encoded, repeats([tuple(e) for e in encoded]), strict=True):
             prompt_ids = list(ids)
             limit = params.max_tokens
             if self._context is not None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from types import TracebackType
+from typing import Literal, Protocol, TypeVar
 
-__all__ = ["Execution", "Executor", "Status"]
+T = TypeVar("T", bound="ClosingExecutor")
+
+__all__ = ["ClosingExecutor", "Execution", "Executor", "Status"]
 
 Status = Literal["ok", "error", "timeout", "memory", "output", "killed", "unavailable"]
 """How a program ended: by itself, with an exception or exit code, over the time, memory or output
@@ -44,3 +48,22 @@ class Executor(Protocol):
     def close(self) -> None:
         """Stop every process it started."""
         ...
+
+
+class ClosingExecutor(ABC):
+    """An executor that `with` closes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop every process it started."""
+
+    def __enter__(self: T) -> T:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

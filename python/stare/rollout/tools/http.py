@@ -15,13 +15,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from stare.errors import ConfigError, SandboxError
 
-from .executor import Execution, Status
+from .executor import ClosingExecutor, Execution, Status
 from .limits import Limits
 
 __all__ = ["HttpExecutor"]
@@ -34,7 +33,7 @@ ENVELOPE_BYTES = 1 << 16
 """Room in an answer beyond both streams, each character of which JSON may write as six."""
 
 
-class HttpExecutor:
+class HttpExecutor(ClosingExecutor):
     """Sends programs to a server, and tries again where the connection fails.
 
     Args:
@@ -92,17 +91,6 @@ class HttpExecutor:
         self._threads.shutdown(wait=True)
         for connection in self._open:
             connection.close()
-
-    def __enter__(self) -> HttpExecutor:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _run(self, program: str) -> Execution:
         size = len(program.encode("utf-8", "surrogatepass"))

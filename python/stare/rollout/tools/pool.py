@@ -8,12 +8,11 @@ import queue
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from types import TracebackType
 
 from stare.errors import ConfigError, SandboxError
 
 from . import bubblewrap
-from .executor import Execution
+from .executor import ClosingExecutor, Execution
 from .inside import seccomp
 from .limits import Limits
 from .worker import Worker
@@ -25,7 +24,7 @@ _log = logging.getLogger(__name__)
 _Job = tuple[str, "Future[Execution]"]
 
 
-class SandboxPool:
+class SandboxPool(ClosingExecutor):
     r"""Programs in bubblewrap sandboxes, one warm Python each. An `Executor`.
 
     Starts its sandboxes at once and tries each with an empty program, so that what is wrong with
@@ -170,14 +169,3 @@ class SandboxPool:
                     self._jobs.put(None)
         for thread in self._threads:
             thread.join()
-
-    def __enter__(self) -> SandboxPool:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
