@@ -243,13 +243,12 @@ def test_a_refusal_is_not_a_failure(faults: Path):
     assert not isinstance(caught.value, EngineError)
 
 
-def test_vllm_that_is_not_installed_is_named_before_anything_is_loaded(tmp_path: Path):
-    from importlib.util import find_spec
-
+def test_vllm_that_is_not_installed_is_named_before_anything_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+):
     from stare.train.session import _make_vllm
 
-    if find_spec("vllm"):
-        pytest.skip("vllm is installed here")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     config = load_config("demo-mod5", ["rollout.sampler=vllm"])
     with pytest.raises(MissingExtraError, match=r"stare-rl\[vllm\]"):
         _make_vllm(config, tiny_model(), tiny_tokenizer(), torch.device("cpu"))
